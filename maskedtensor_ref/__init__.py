@@ -1,0 +1,1 @@
+"""A tensor that knows which of its elements are specified."""
