@@ -149,7 +149,7 @@ def _key(panels, names):
 
 
 def _own_places(shape, common):
-    """The places of the common shape where an element is stored, not repeated: index 0 along every stretched dimension."""
+    """The places of the common shape where an element is stored, not repeated: 0 along every stretched dimension."""
     lead = len(common) - len(shape)
     full = (1,) * lead + tuple(shape)
     return {i for i in product(*map(range, common)) if all(k < n for k, n in zip(i, full, strict=True))}

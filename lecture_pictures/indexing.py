@@ -50,8 +50,8 @@ def overlay(a, index, name="a"):
     """What `a[index]` takes, found on a twin of `a`.
 
     Raises:
-        DrawingError: `a` cannot be drawn (at most 120 elements, three dimensions), the index does not fit it, or the result is
-            too large to draw.
+        DrawingError: `a` or the result cannot be drawn (at most 120 elements, three dimensions), or the index does not
+            fit.
     """
     twin = twin_of(drawable(a, name, MOST, ndim=3))
     try:

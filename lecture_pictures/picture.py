@@ -55,17 +55,22 @@ def stacked(title, pictures):
 def framed(parts, extent, title, text):
     """A picture whose svg holds `parts` (strings) and shows `extent`: left, top, width, height in px."""
     left, top, width, height = (f"{round(v, 1):g}" for v in extent)
-    title, text = _xml(title), _xml(text)
+    title, text = _allowed(title), _allowed(text)
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width}" height="{height}" '
         f'viewBox="{left} {top} {width} {height}"{FLUID}>'
-        f"<title>{html.escape(title, quote=False)}</title><desc>{html.escape(text, quote=False)}</desc>"
+        f"<title>{escaped(title)}</title><desc>{escaped(text)}</desc>"
         f"{''.join(parts)}</svg>"
     )
     return Picture(svg, text, title)
 
 
-def _xml(words):
+def escaped(words):
+    """The words as character data of an XML document."""
+    return html.escape(_allowed(words), quote=False)
+
+
+def _allowed(words):
     """The words without the characters that no XML document may hold."""
     allowed = (("\t", "\n"), (" ", "\ud7ff"), ("\ue000", "\ufffd"), ("\U00010000", "\U0010ffff"))
     return "".join(c if any(first <= c <= last for first, last in allowed) else "?" for c in words)

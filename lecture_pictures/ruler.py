@@ -1,7 +1,7 @@
 """The memory ruler: which cells of the storage a tensor reaches, in which steps, and whether that is contiguous."""
 
 from dataclasses import dataclass
-from itertools import groupby, product
+from itertools import groupby, pairwise, product
 
 from lecture_pictures.cells import OUTSIDE, SKIPPED, USED, cell_width, draw_badge, draw_grid, grid, legend, paint
 from lecture_pictures.notation import DrawingError, count, drawable, dtype_of, place, tuple_of, written
@@ -44,7 +44,7 @@ class Reach:
     def gap(self):
         """The first two neighbours, in row-major order, that do not lie side by side: their indices, or None."""
         order = list(self.address.items())
-        pairs = zip(order, order[1:], strict=False)
+        pairs = pairwise(order)
         return next(((i, j) for (i, a), (j, b) in pairs if b != a + 1), None)
 
     def verdict(self):

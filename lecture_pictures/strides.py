@@ -45,7 +45,7 @@ def limits(cells, view):
 
 
 def clipped(cells, view):
-    """The nearest legal view with sizes of at least 1: first the offset is brought inside, then each dimension in turn."""
+    """A legal view near this one, with sizes of at least 1: the offset is brought inside, then each size in turn."""
     size, stride = [max(n, 1) for n in view.size], [max(s, 0) for s in view.stride]
     legal = Strided((1,) * len(size), tuple(min(s, cells - 1) for s in stride), min(max(view.offset, 0), cells - 1))
     for d, n in enumerate(size):
@@ -73,7 +73,8 @@ def _check(view, cells):
         raise DrawingError(f"cells is {cells}, expected 1 to {MOST_CELLS}")
     if len(view.size) != len(view.stride):
         raise DrawingError(
-            f"size {view.size} has {len(view.size)} numbers, stride {view.stride} has {len(view.stride)}: they must agree"
+            f"size {view.size} and stride {view.stride} have {len(view.size)} and {len(view.stride)} numbers: "
+            "they must have one for each dimension"
         )
     if min((*view.size, *view.stride, view.offset)) < 0:
         raise DrawingError(

@@ -4,11 +4,10 @@ Nothing here has an id, so that two pictures on one page cannot disturb each oth
 same text. Every drawing brings its own paper, so that it reads alike on a light and on a dark page.
 """
 
-import html
 from itertools import chain, groupby
 from math import cos, hypot, pi, sin
 
-from lecture_pictures.picture import framed
+from lecture_pictures.picture import escaped, framed
 
 INK, QUIET, PAPER, HATCH = "#1a1a1a", "#595959", "#ffffff", "#bdbdbd"
 
@@ -68,7 +67,7 @@ class Drawing:
         words = str(words)
         look = f'font-family="{MONO if mono else SANS}" font-size="{size}" text-anchor="{anchor}" fill="{colour}"'
         look += ' font-weight="bold"' if bold else ""
-        text = html.escape(words, quote=False)
+        text = escaped(words)
         self._paint("words", look, f'<text x="{_n(x)}" y="{_n(y + 0.36 * size)}">{text}</text>')
         width = words_width(words, size, mono, bold)
         left = x - {"start": 0, "middle": width / 2, "end": width}[anchor]
