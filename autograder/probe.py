@@ -36,7 +36,7 @@ def unpack(message: bytes) -> tuple[dict, dict]:
     """The metadata and the tensors of a message."""
     (length,) = struct.unpack("<Q", message[:8])
     header = json.loads(message[8 : 8 + length])
-    return {key: json.loads(text) for key, text in header["__metadata__"].items()}, _load_tensors(message)
+    return json.loads(header["__metadata__"]["tree"]), _load_tensors(message)
 
 
 def build(node, tensors, storages):
@@ -331,7 +331,7 @@ class Pack:
 
     def message(self, **metadata) -> bytes:
         """The finished message."""
-        return _save_tensors(self.tensors, {key: json.dumps(value) for key, value in metadata.items()})
+        return _save_tensors(self.tensors, {"tree": json.dumps(metadata)})  # one key: safetensors keeps no order of several
 
 
 def _plain(value):
