@@ -43,6 +43,19 @@ def pack_question(cases, arguments, *, seed=0, driver="", gradient=False, fake_c
     return save(tensors, {key: json.dumps(value) for key, value in meta.items()})
 
 
+def without_driver(question: bytes) -> bytes:
+    """The same question with its function called directly."""
+    meta, tensors = probe.unpack(question)
+    return save(tensors, {key: json.dumps(value) for key, value in {**meta, "driver": "", "fake_cuda": False}.items()})
+
+
+def without_times(answer: bytes) -> bytes:
+    """The same answer with every duration 0, so that equal behaviour gives equal bytes."""
+    meta, tensors = probe.unpack(answer)
+    seen = [{**case, "seconds": 0.0} for case in meta["seen"]]
+    return save(tensors, {"seen": json.dumps(seen)})
+
+
 def probe_code(exercise: str, question: bytes) -> str:
     """The source that, run in a kernel, answers `question` with the function named `exercise` and publishes the reply."""
     text = base64.b64encode(question).decode()
