@@ -129,6 +129,7 @@ def reset_state(seed: int) -> None:
     torch.set_default_device(None)
     torch.set_grad_enabled(True)
     torch.use_deterministic_algorithms(False)
+    torch.storage._reset_warn_typed_storage_removal()  # torch warns of it once a process: here, once a call
 
 
 def observe(function, arguments: dict, *, driver=None, gradient=False, fake_cuda=False, pack=None) -> dict:

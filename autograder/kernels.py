@@ -1,0 +1,312 @@
+"""Runs a submission's cells in a kernel, with a probe beside each graded one: Submission -> Transcript.
+
+One kernel at a time, used for one submission. A cell that ends or blocks its kernel costs its own exercise and no other: a fresh
+kernel replays the cells that worked and goes on after it. Everything that arrives from a kernel is hostile text: it is counted,
+cut and put into shape before it is kept.
+"""
+
+import asyncio
+import base64
+import json
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from queue import Empty
+
+from jupyter_client.manager import AsyncKernelManager
+
+from .errors import EngineError
+from .probe import MIME
+from .records import Probe, Reply, Submission, Transcript
+from .settings import Settings
+
+INTERRUPT_SECONDS = 3.0  # what a cell has to end by itself once it is interrupted
+POLL_SECONDS = 0.2
+MAX_REPLY = 96 << 20  # base64 characters of one reply
+ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "VIRTUAL_ENV", "SYSTEMROOT")  # nothing else of ours reaches a kernel
+
+
+@dataclass
+class Outcome:
+    """How one execution ended.
+
+    Attributes:
+        status: "ok", "error", "timeout" or "died".
+        outputs: nbformat outputs, in order.
+        reply: base64 text of the probe's reply, or None.
+        began: whether the kernel had started on it.
+    """
+
+    status: str = "died"
+    outputs: list[dict] = field(default_factory=list)
+    reply: str | None = None
+    error: str = ""
+    began: bool = False
+
+
+def run(submission: Submission, probes: list[Probe], settings: Settings, released: dict[str, bytes]) -> Transcript:
+    """Run every code cell of a submission in order, and each probe after its graded cell.
+
+    Args:
+        released: files of the release that lie beside the notebook, by relative path; they win over those handed in.
+    Raises:
+        EngineError: no kernel could be started.
+    """
+    with tempfile.TemporaryDirectory(prefix="run-", ignore_cleanup_errors=True) as folder:
+        for name, content in {**submission.files, **released}.items():
+            path = Path(folder) / PurePosixPath(name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        return asyncio.run(_Run(submission, probes, settings, Path(folder)).whole())
+
+
+class _Run:
+    """One submission being run."""
+
+    def __init__(self, submission, probes, settings, folder):
+        self.notebook = json.loads(submission.notebook)
+        self.cells = [cell for cell in self.notebook["cells"] if cell["cell_type"] == "code"]
+        self.probes = {probe.cell: probe for probe in probes}
+        self.settings, self.folder = settings, folder
+        self.replies: dict[str, Reply] = {probe.exercise: Reply(probe.exercise, failure="missing") for probe in probes}
+        self.events: list[str] = []
+        self.worked: list[int] = []  # cells to replay in a fresh kernel
+        self.output_left = int(settings.output_mib * (1 << 20))
+        self.started = time.monotonic()
+        self.kernel: _Kernel | None = None
+
+    async def whole(self) -> Transcript:
+        try:
+            self.kernel = await _Kernel.start(self.folder, self.settings)
+            for number, cell in enumerate(self.cells):
+                cell["outputs"], cell["execution_count"] = [], None
+                if self.out_of_time():
+                    self.events.append(f"The time limit of {self.settings.submission_seconds:g} s for the whole notebook was reached.")
+                    break
+                await self.cell(number, cell)
+        finally:
+            if self.kernel:
+                await self.kernel.stop()
+        return Transcript(json.dumps(self.notebook), self.replies, tuple(self.events), time.monotonic() - self.started)
+
+    def out_of_time(self) -> bool:
+        return self.seconds_left() <= 0
+
+    def seconds_left(self) -> float:
+        return self.settings.submission_seconds - (time.monotonic() - self.started)
+
+    async def cell(self, number: int, cell: dict) -> None:
+        """Run one cell, its probe if it is graded, and bring a kernel back that it ended."""
+        outcome = await self.execute(cell["source"])
+        if outcome.status == "died" and not outcome.began and self.worked:
+            await self.revive(self.worked.pop())  # the kernel ended between the cells: the one before it is to blame
+            outcome = await self.execute(cell["source"])
+        cell["outputs"], cell["execution_count"] = self.kept(outcome.outputs), number + 1
+        probe = self.probes.pop(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id"), None)
+        if probe and outcome.status in ("ok", "error"):
+            await self.probe(probe)
+        elif probe:
+            self.replies[probe.exercise] = Reply(probe.exercise, failure=self.failure(outcome))
+        elif outcome.status == "ok":
+            self.worked.append(number)
+        if not await self.kernel.alive():
+            await self.revive(number)
+
+    async def probe(self, probe: Probe) -> None:
+        outcome = await self.execute(probe.code, silent=True)
+        if outcome.reply is not None:
+            self.replies[probe.exercise] = _decoded(probe.exercise, outcome.reply)
+        else:
+            self.replies[probe.exercise] = Reply(probe.exercise, failure=self.failure(outcome), detail=outcome.error)
+
+    def failure(self, outcome: Outcome) -> str:
+        return {"timeout": "timeout", "died": self.kernel.why_it_died()}.get(outcome.status, "silent")
+
+    async def execute(self, code: str, silent: bool = False) -> Outcome:
+        seconds = min(self.settings.cell_seconds, max(self.seconds_left(), 0.1))
+        return await self.kernel.execute(code, seconds, silent=silent, keep=self.output_left)
+
+    def kept(self, outputs: list[dict]) -> list[dict]:
+        """The outputs, as long as the submission's share lasts."""
+        self.output_left = max(self.output_left - len(json.dumps(outputs)), 0)
+        return outputs
+
+    async def revive(self, blamed: int) -> None:
+        """A fresh kernel in which every cell that worked has run again."""
+        self.events.append(f"The kernel ended in code cell {blamed + 1} and was started anew.")
+        while not self.out_of_time():
+            await self.kernel.stop()
+            self.kernel = await _Kernel.start(self.folder, self.settings)
+            for number in list(self.worked):
+                await self.execute(self.cells[number]["source"])
+                if not await self.kernel.alive():
+                    self.worked.remove(number)  # it worked once, and not again
+                    break
+            else:
+                return
+
+
+def _decoded(exercise: str, text: str) -> Reply:
+    try:
+        return Reply(exercise, base64.b64decode(text, validate=True))
+    except ValueError:
+        return Reply(exercise, b"")  # wire will call it unreadable
+
+
+class _Kernel:
+    """A kernel and the client that talks to it."""
+
+    def __init__(self, manager, client, sockets):
+        self.manager, self.client, self.sockets = manager, client, sockets
+
+    @classmethod
+    async def start(cls, folder: Path, settings: Settings) -> "_Kernel":
+        sockets = tempfile.mkdtemp(prefix="k-")
+        manager = AsyncKernelManager(
+            kernel_name="python3", transport="ipc", ip=f"{sockets}/s", connection_file=f"{sockets}/c.json"
+        )
+        environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+        environment |= {"HOME": str(folder), "MPLCONFIGDIR": str(folder), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+        try:
+            await manager.start_kernel(cwd=str(folder), env=environment, extra_arguments=["--HistoryManager.enabled=False"])
+            client = manager.client()
+            client.start_channels()
+            await client.wait_for_ready(timeout=settings.start_seconds)
+        except (RuntimeError, OSError) as error:
+            raise EngineError(f"no kernel could be started: {error}") from error
+        return cls(manager, client, sockets)
+
+    async def alive(self) -> bool:
+        return await self.manager.is_alive()
+
+    def why_it_died(self) -> str:
+        """A key of FAILURES."""
+        return "died"
+
+    async def stop(self) -> None:
+        self.client.stop_channels()
+        await self.manager.shutdown_kernel(now=True)
+        shutil.rmtree(self.sockets, ignore_errors=True)
+
+    async def execute(self, code: str, seconds: float, *, silent: bool, keep: int) -> Outcome:
+        """Run `code` for at most `seconds`; keep at most `keep` bytes of its output."""
+        outcome, collected = Outcome(), _Outputs(keep)
+        message = self.client.execute(code, silent=silent, store_history=not silent, allow_stdin=False)
+        deadline, interrupted = time.monotonic() + seconds, False
+        while True:
+            if time.monotonic() > deadline:
+                if interrupted:
+                    await self.manager.signal_kernel(9)
+                    await self._wait_for_end()
+                    break
+                await self.manager.interrupt_kernel()
+                deadline, interrupted = time.monotonic() + INTERRUPT_SECONDS, True
+            try:
+                received = await self.client.get_iopub_msg(timeout=POLL_SECONDS)
+            except Empty:
+                if not await self.alive():
+                    break
+                continue
+            except Exception:  # a message that does not even parse is noise of the student's making
+                continue
+            if received.get("parent_header", {}).get("msg_id") != message:
+                continue
+            kind, content = received.get("msg_type"), received.get("content")
+            if not isinstance(content, dict):
+                continue
+            if kind == "status":
+                outcome.began = True
+                if content.get("execution_state") == "idle":
+                    outcome.status = "error" if outcome.error else "ok"
+                    break
+            elif kind == "error":
+                outcome.error = f"{_text(content.get('ename'))}: {_text(content.get('evalue'))}"[:500]
+            reply = content.get("data", {}).get(MIME) if kind == "display_data" and isinstance(content.get("data"), dict) else None
+            if isinstance(reply, str) and len(reply) <= MAX_REPLY:
+                outcome.reply = outcome.reply or reply
+            else:
+                collected.add(kind, content)
+        if interrupted:
+            outcome.status = "timeout"
+        elif outcome.status != "died" and await self._asked_to_exit(message):
+            outcome.status = "died"
+            await self._wait_for_end()
+        outcome.outputs = collected.outputs
+        return outcome
+
+    async def _asked_to_exit(self, message: str) -> bool:
+        """Whether an execution ended with a call of exit() or quit(), which ends the kernel a little later."""
+        for _ in range(20):  # a stray reply of an earlier message comes first, at most
+            try:
+                reply = await self.client.get_shell_msg(timeout=1)
+            except Exception:  # none came, or one that does not parse
+                return False
+            if reply.get("parent_header", {}).get("msg_id") == message:
+                payload = reply.get("content", {}).get("payload", [])
+                return isinstance(payload, list) and any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload)
+        return False
+
+    async def _wait_for_end(self):
+        for _ in range(50):
+            if not await self.alive():
+                return
+            await asyncio.sleep(0.05)
+
+
+class _Outputs:
+    """Outputs of one cell in nbformat's shape, cut at a number of bytes."""
+
+    def __init__(self, keep: int):
+        self.outputs: list[dict] = []
+        self.left = keep
+
+    def add(self, kind: str, content: dict) -> None:
+        output = _SHAPES[kind](content) if kind in _SHAPES else None
+        if kind == "clear_output":
+            self.outputs.clear()
+        if output is None or self.left <= 0:
+            return
+        self.left -= len(json.dumps(output))
+        if self.left <= 0:
+            output = {"output_type": "stream", "name": "stdout", "text": "\n[more output was cut]\n"}
+        last = self.outputs[-1] if self.outputs else {}
+        if output["output_type"] == "stream" and last.get("output_type") == "stream" and last["name"] == output["name"]:
+            last["text"] += output["text"]
+        else:
+            self.outputs.append(output)
+
+
+def _text(value) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _bundle(value) -> dict:
+    """A MIME bundle with text values only; JSON ones are kept as they are."""
+    if not isinstance(value, dict):
+        return {}
+    return {str(k): v for k, v in value.items() if isinstance(v, str) or (str(k).endswith("json") and isinstance(v, dict))}
+
+
+_SHAPES = {
+    "stream": lambda c: {
+        "output_type": "stream",
+        "name": "stderr" if c.get("name") == "stderr" else "stdout",
+        "text": _text(c.get("text")),
+    },
+    "display_data": lambda c: {"output_type": "display_data", "data": _bundle(c.get("data")), "metadata": {}},
+    "execute_result": lambda c: {
+        "output_type": "execute_result",
+        "data": _bundle(c.get("data")),
+        "metadata": {},
+        "execution_count": None,
+    },
+    "error": lambda c: {
+        "output_type": "error",
+        "ename": _text(c.get("ename")),
+        "evalue": _text(c.get("evalue")),
+        "traceback": [_text(line) for line in c.get("traceback", [])] if isinstance(c.get("traceback"), list) else [],
+    },
+}
