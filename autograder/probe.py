@@ -187,22 +187,36 @@ def _leaves(result, depth=0):
     return []
 
 
-def on_fake_cuda(function, arguments: dict, driver=None) -> dict:
-    """Call `function` with its tensors moved to a fake GPU: shows a missing `device=` on a machine that has none."""
+NEEDS_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "cannot be called on meta tensors", "torch.nonzero()")
+
+
+def on_fake_cuda(function, arguments: dict, driver=None) -> dict | None:
+    """Call `function` with its tensors moved to a fake GPU: shows a missing `device=` on a machine that has none.
+
+    None where the function reads values, which a fake tensor has not: then this tells nothing.
+    """
     from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.utils._pytree import tree_map_only
 
     call = function if driver is None else lambda *case: driver(function, *case)
-    with FakeTensorMode(allow_non_fake_inputs=False) as mode:
-        moved = lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cuda")
-        values = tree_map_only(torch.Tensor, moved, list(arguments.values()))
-        try:
-            with contextlib.redirect_stdout(_Nowhere()), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                result = call(*values)
-        except (Exception, SystemExit) as error:
-            return {"raised": type(error).__name__, "message": _text(error), "devices": []}
-    del mode
+    with FakeTensorMode(allow_non_fake_inputs=False):
+        seen = _elsewhere(call, arguments, "cuda")
+    if "not linked with support for cuda" in seen["message"]:  # brackets and .to() need a build with CUDA, fake or not
+        seen = _elsewhere(call, arguments, "meta")
+        seen["devices"] = ["cuda" if device == "meta" else device for device in seen["devices"]]
+    return None if any(sign in f"{seen['raised']}: {seen['message']}" for sign in NEEDS_VALUES) else seen
+
+
+def _elsewhere(call, arguments, device):
+    from torch.utils._pytree import tree_map_only
+
+    moved = lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device)
+    values = tree_map_only(torch.Tensor, moved, list(arguments.values()))
+    try:
+        with contextlib.redirect_stdout(_Nowhere()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = call(*values)
+    except (Exception, SystemExit) as error:
+        return {"raised": type(error).__name__, "message": _text(error), "devices": []}
     return {"raised": "", "message": "", "devices": sorted({t.device.type for t in _leaves(result)})}
 
 
