@@ -1,10 +1,12 @@
 """The bubblewrap command line that gives a zygote its own root file system, network and processes."""
 
+import importlib
 import importlib.util
 import os
 import shutil
 import site
 import sys
+from pathlib import PurePosixPath
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
 SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "fonts", "mime.types", "locale.alias")
@@ -52,7 +54,10 @@ def command(python, paths, hides, devices):
         options += ["--cap-drop", "ALL", *(word for name in FOR_ROOT for word in ("--cap-add", name))]
     else:
         options += ["--unshare-user"]
-    for path in outermost(paths):
+    shown_paths = outermost(paths)
+    for folder in dict.fromkeys(parent for path in shown_paths for parent in parents(path)):
+        options += ["--perms", "0755", "--dir", folder]  # else only root could pass through them
+    for path in shown_paths:
         options += shown(path)
     for folder in (folder for name in hides for folder in folders(name)):
         if any(folder.startswith(f"{path}/") for path in paths):
@@ -70,6 +75,11 @@ def shown(path):
     if os.path.islink(path):
         return ["--symlink", os.readlink(path), path]
     return ["--ro-bind", path, path]
+
+
+def parents(path):
+    """The folders above a path, from the top."""
+    return [str(folder) for folder in reversed(PurePosixPath(path).parents)][1:]
 
 
 def outermost(paths):
