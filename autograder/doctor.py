@@ -106,12 +106,13 @@ def _sandbox():
     from . import sandbox
 
     level = sandbox.level()
-    if level.gradable and not level.gaps:
-        yield Finding("ok", f"Sandbox: {level.name}.")
-    elif level.gradable:
-        yield Finding("weak", f"Sandbox: {level.name}. Not isolated: {' '.join(level.gaps)}")
+    gaps = f" Not isolated: {' '.join(level.missing)}" if level.missing else ""
+    try:
+        sandbox.at_least()
+    except sandbox.Refused:
+        yield Finding("weak", f"Sandbox: {level.name}; grading needs --trust-code.{gaps}")
     else:
-        yield Finding("weak", f"Sandbox: {level.name}; grading needs --trust-code. Not isolated: {' '.join(level.gaps)}")
+        yield Finding("weak" if gaps else "ok", f"Sandbox: {level.name}.{gaps}")
 
 
 def _memory():
