@@ -6,7 +6,7 @@ every case where the student's differs from the reference.
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import probe, wire
 from .compare import Difference, difference, show
@@ -71,9 +71,13 @@ def verdict(asked: Question, given: Answers, source: str) -> Verdict:
     Args:
         source: the student's submitted code up to the graded cell; rules about the text are read from it.
     """
-    exercise = asked.exercise
     if given.failure:
-        return _lost(exercise, given.failure)
+        return _lost(asked.exercise, given.failure)
+    return replace(_judged(asked, given, source), seconds=sum(seen.seconds for seen in given.seen))
+
+
+def _judged(asked: Question, given: Answers, source: str) -> Verdict:
+    exercise = asked.exercise
     expected = seen_by(exercise.function, asked.message)
     differences = [difference(e, g, exercise.properties, exercise.tolerance) for e, g in zip(expected, given.seen, strict=True)]
     failing = [i for i, found in enumerate(differences) if found]
