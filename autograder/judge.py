@@ -5,7 +5,7 @@ described the student's calls.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import probe, wire
 from .diagnosis import Diagnosis, Misconception, Rules, construct, diagnose, given_text, kinds_text
@@ -93,9 +93,13 @@ def verdict(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
     Args:
         cells: the texts of the student's code cells up to the graded one; rules about the source are read from them.
     """
-    exercise = asked.exercise
     if given.failure:
-        return lost(exercise, given.failure)
+        return lost(asked.exercise, given.failure)
+    return replace(_judged(asked, given, cells), seconds=sum(seen.seconds for seen in given.seen))
+
+
+def _judged(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
+    exercise = asked.exercise
     expected = seen_by(exercise.function, asked.message)
     found = diagnose(
         rules(exercise), expected, given.seen, cells, misconceptions(exercise, asked.message), asked.visible
