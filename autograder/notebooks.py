@@ -2,9 +2,9 @@
 
     python -m autograder.notebooks [LECTURE...] [--check]
 
-`solutions/<lecture>/<lecture>.py` is what people edit. From it come nbgrader's cell metadata, the exercise cards and the
-questions of predictions (both from exercises.py), and cell ids that stay the same, so that the same source and the same
-torch give the same bytes. `--check` executes nothing: it fails where the stored notebook is not that of the source.
+`solutions/<lecture>/<lecture>.py` is what people edit. Added to it are nbgrader's cell metadata, cell ids that stay the
+same, and from exercises.py the exercise cards and the questions of predictions: the same source and the same torch give
+the same bytes. `--check` executes nothing: it fails where the stored notebook is not that of the source.
 """
 
 import argparse
@@ -12,15 +12,20 @@ import ast
 import copy
 import os
 import re
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import jupytext
 import nbformat
+from jupyter_client.kernelspec import NoSuchKernel
 from nbclient import NotebookClient
-from nbclient.exceptions import CellControlSignal, CellExecutionError, DeadKernelError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+from . import checks, checks_writer
+from .check import PROGRESS_FILE
 from .errors import AutograderError, CourseError
 from .exercises import Exercise, Lecture, Prediction, lecture_names, load_lecture
 from .settings import load_settings
@@ -61,8 +66,8 @@ def _finished(cell, number, lecture):
     if graded:
         metadata["nbgrader"] = graded
     source = _filled(cell.source, lecture) if cell.cell_type == "markdown" else cell.source
-    new = {"code": nbformat.v4.new_code_cell, "markdown": nbformat.v4.new_markdown_cell, "raw": nbformat.v4.new_raw_cell}
-    return new[cell.cell_type](source, metadata=metadata, id=graded["grade_id"] if graded else f"cell-{number:03}")
+    new = nbformat.v4.new_code_cell if cell.cell_type == "code" else nbformat.v4.new_markdown_cell
+    return new(source, metadata=metadata, id=graded["grade_id"] if graded else f"cell-{number:03}")
 
 
 def nbgrader_metadata(cell: NotebookNode, lecture: Lecture) -> dict | None:
@@ -79,8 +84,8 @@ def nbgrader_metadata(cell: NotebookNode, lecture: Lecture) -> dict | None:
 
 
 def _metadata(grade_id, grade=False, solution=False, locked=False, points=None):
-    metadata = dict(grade=grade, grade_id=grade_id, locked=locked, schema_version=3, solution=solution, task=False)
-    return metadata | ({"points": points} if grade else {})
+    metadata = {"grade": grade, "grade_id": grade_id, "locked": locked, "solution": solution, "task": False}
+    return metadata | {"schema_version": 3} | ({"points": points} if grade else {})
 
 
 def _filled(text, lecture):
@@ -110,7 +115,8 @@ def card(exercise: Exercise) -> str:
     else:
         checked = ["value, shape and dtype", "errors", "inputs left as they should be"]
         checked += [wanted.text for wanted in exercise.properties]
-        checked += [f"written without {', '.join(f'`{name}`' for name in exercise.forbidden)}"] if exercise.forbidden else []
+        if exercise.forbidden:
+            checked.append("written without " + ", ".join(f"`{name}`" for name in exercise.forbidden))
         lines.append(f"Checked: {'; '.join(checked)}. `hint({exercise.id})` gives the next of three hints.")
     return "\n\n".join(lines)
 
@@ -169,7 +175,7 @@ def _setup_faults(lecture, cells):
 
 
 def _order_faults(lecture, cells):
-    """Each exercise has its cell, its check cell next among the marked ones, and they stand in the order of exercises.py."""
+    """Each exercise has its cell, then its check cell, in the order of exercises.py."""
     marked = []
     for where, cell in enumerate(cells, start=1):
         for kind in ("exercise", "check"):
@@ -191,12 +197,13 @@ def _order_faults(lecture, cells):
             yield f"{exercise.id} is a written answer: it has no check cell"
         if not exercise.written and ("check", exercise.id) not in given:
             yield f"{exercise.id} has no check cell (check={exercise.id!r})"
-    wanted = [(kind, e.id) for e in lecture.exercises for kind in (["exercise"] if e.written else ["exercise", "check"])]
+    kinds = {False: ("exercise", "check"), True: ("exercise",)}
+    wanted = [(kind, e.id) for e in lecture.exercises for kind in kinds[e.written]]
     for (kind, id, where), (wanted_kind, wanted_id) in zip(marked, wanted, strict=False):
         if (kind, id) != (wanted_kind, wanted_id):
             yield (
-                f"cell {where}: the {kind} cell of {id} stands where the {wanted_kind} cell of {wanted_id} is expected; "
-                "a check follows its exercise, and exercises stand in the order of exercises.py"
+                f"cell {where}: the {kind} cell of {id} stands where the {wanted_kind} cell of {wanted_id} is "
+                "expected; a check follows its exercise, and exercises stand in the order of exercises.py"
             )
             return
 
@@ -251,12 +258,11 @@ def _prediction_faults(lecture, cells):
         calls = predictions_in(cell)
         if not calls:
             continue
-        body = parsed(cell.source).body
         given = [argument.value if isinstance(argument, ast.Constant) else None for argument in calls[0].args]
-        if len(body) != 1 or len(given) != 2 or not isinstance(body[0], ast.Expr) or body[0].value is not calls[0]:
+        if ast.unparse(parsed(cell.source)) != ast.unparse(calls[0]) or len(given) != 2:
             yield f'cell {where}: predict("P1", "b") must stand in a code cell of its own'
         elif given[0] not in known:
-            yield f"cell {where}: there is no prediction {given[0]!r} in exercises.py; there are {', '.join(known) or 'none'}"
+            yield f"cell {where}: exercises.py has no prediction {given[0]!r}; it has {', '.join(known) or 'none'}"
         elif given[1] != known[given[0]].answer:
             yield f"cell {where}: the answer of prediction {given[0]} is {known[given[0]].answer!r}, not {given[1]!r}"
         else:
@@ -286,43 +292,58 @@ def parsed(source: str) -> ast.Module:
 # ---- executing ------------------------------------------------------------------------------------------------------
 
 
-def executed(notebook: NotebookNode, folder: Path, name: str) -> NotebookNode:
-    """A copy with the outputs that a fresh kernel gives in `folder`; nothing in it depends on time, process or machine.
+def executed(notebook: NotebookNode, folder: Path) -> NotebookNode:
+    """A copy with the outputs that a fresh kernel gives; what depends on time, process or machine is not kept of them.
+
+    It runs in a copy of `folder`, so that nothing is left there.
 
     Raises:
         CourseError: a cell raised (and is not tagged raises-exception), took too long, or ended its kernel.
     """
-    notebook, running = copy.deepcopy(notebook), [0]
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch) / folder.name
+        shutil.copytree(folder, place, ignore=shutil.ignore_patterns("*.py", "*.ipynb", "__pycache__", PROGRESS_FILE))
+        notebook = _run(copy.deepcopy(notebook), place)
+    notebook.metadata = nbformat.from_dict({"kernelspec": KERNELSPEC, "language_info": LANGUAGE})
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [_settled(output) for output in cell.outputs]
+    return notebook
+
+
+def _run(notebook, place):
+    running = []
     client = NotebookClient(
         notebook,
         timeout=CELL_SECONDS,
         kernel_name=KERNELSPEC["name"],
-        resources={"metadata": {"path": str(folder)}},
+        resources={"metadata": {"path": str(place)}},
         record_timing=False,
         store_widget_state=False,
+        extra_arguments=["--HistoryManager.hist_file=:memory:", "--IPKernelApp.log_level=ERROR"],
         coalesce_streams=True,
         on_cell_start=lambda cell, cell_index: running.append(cell_index),
     )
     try:
         client.execute(cleanup_kc=True)
     except CellExecutionError as error:
-        raise CourseError(f"{_where(name, notebook, running[-1])} raised {error.ename}: {error.evalue}") from error
-    except (CellControlSignal, DeadKernelError, RuntimeError) as error:
-        reason = f"did not finish within {CELL_SECONDS} s" if isinstance(error, TimeoutError) else f"ended its kernel ({error})"
-        raise CourseError(f"{_where(name, notebook, running[-1])} {reason}") from error
-    notebook.metadata = nbformat.from_dict({"kernelspec": KERNELSPEC, "language_info": LANGUAGE})
-    for cell in notebook.cells:
-        cell.get("outputs", [])[:] = [_settled(output) for output in cell.get("outputs", [])]
+        raise CourseError(f"{_where(notebook, running, place)} raised {error.ename}: {error.evalue}") from error
+    except CellTimeoutError as error:
+        raise CourseError(f"{_where(notebook, running, place)} did not finish within {CELL_SECONDS} s") from error
+    except (DeadKernelError, RuntimeError, NoSuchKernel) as error:
+        raise CourseError(f"{_where(notebook, running, place)} has no kernel any more ({error})") from error
     return notebook
 
 
-def _where(name, notebook, index):
-    cell = notebook.cells[index]
+def _where(notebook, running, place):
+    if not running:
+        return f"{place.name}: the notebook"
+    cell = notebook.cells[running[-1]]
     first = next(iter(cell.source.strip().splitlines()), "")
-    return f"{name}: cell {index + 1} ({cell.id}, {first[:60]!r})"
+    return f"{place.name}: cell {running[-1] + 1} ({cell.id}, {first[:60]!r})"
 
 
-CELL_FILE = re.compile(r"[^\s\"']*ipykernel_\d+[/\\]\d+\.py")  # a cell's name in a warning: temporary folder, process, hash
+CELL_FILE = re.compile(r"[^\s\"']*ipykernel_\d+[/\\]\d+\.py")  # the file of a cell, in a warning: process and hash
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a model of a kernel that is gone
 
 
@@ -346,18 +367,27 @@ def stored_path(lecture: Lecture) -> Path:
 
 
 def build(lecture: Lecture) -> Path:
-    """Build, execute and store the solved notebook; the path of it."""
-    notebook = executed(solved(lecture), lecture.folder, lecture.name)
-    write(notebook, stored_path(lecture))
+    """Build, execute and store the solved notebook, and beside it the checks that it reads; the path of it."""
+    notebook = solved(lecture)
+    store(lecture.folder / checks.FILE, checks_writer.to_json(lecture))
+    store(stored_path(lecture), text(executed(notebook, lecture.folder)))
     return stored_path(lecture)
 
 
-def write(notebook: NotebookNode, path: Path) -> None:
-    """Store a notebook: whole or not at all, in the one form that it has."""
+def text(notebook: NotebookNode) -> str:
+    """A notebook as the text of a file."""
     nbformat.validate(notebook)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(nbformat.writes(notebook) + "\n", encoding="utf-8")
-    os.replace(part, path)
+    return nbformat.writes(notebook) + "\n"
+
+
+def store(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8", newline="\n")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def read(path: Path) -> NotebookNode:
@@ -371,7 +401,8 @@ def read(path: Path) -> NotebookNode:
     except FileNotFoundError:
         raise CourseError(f"there is no {path}; build it with `make notebooks`") from None
     except Exception as error:  # nbformat's own errors have no common class
-        raise CourseError(f"{path} cannot be read as a notebook ({type(error).__name__}); build it with `make notebooks`") from error
+        reason = type(error).__name__
+        raise CourseError(f"{path} cannot be read as a notebook ({reason}); build it with `make notebooks`") from error
 
 
 def difference(lecture: Lecture) -> str:
@@ -391,6 +422,9 @@ def difference(lecture: Lecture) -> str:
     counts = [cell.execution_count for cell in stored.cells if cell.cell_type == "code" and cell.source.strip()]
     if counts != list(range(1, len(counts) + 1)):
         return "not every code cell of the notebook was executed, once and in order"
+    path = lecture.folder / checks.FILE
+    if not path.exists() or path.read_text(encoding="utf-8") != checks_writer.to_json(lecture):
+        return f"{checks.FILE} is not that of exercises.py"
     return ""
 
 
