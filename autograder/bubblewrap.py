@@ -67,7 +67,7 @@ def command(python, paths, hides, devices):
         options += ["--dev-bind-try", device, device]
     for place in ("/tmp", "/dev/shm", "/scratch"):
         options += ["--perms", "1777", "--size", str(SHARED_MIB << 20), "--tmpfs", place]
-    return [program(), *options, "--remount-ro", "/", "--chdir", "/", "--", python]
+    return [program(), *options, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--", python]
 
 
 def shown(path):

@@ -81,6 +81,7 @@ class WarmKernelApp(IPKernelApp):
             return super().init_iopub(context)
         self.iopub_socket = context.socket(zmq.XPUB)
         self.iopub_socket.linger = 1000
+        self._apply_curve_server_options(self.iopub_socket)
         self.iopub_port = self._bind_socket(self.iopub_socket, self.iopub_port)
         self.configure_tornado_logger()
         self.iopub_thread = IOPubThread(self.iopub_socket, pipe=False, session=self.session)
@@ -91,7 +92,13 @@ class WarmKernelApp(IPKernelApp):
     def init_heartbeat(self):
         """IPKernelApp.initialize: own context, for the heartbeat must not wait for the interpreter's lock."""
         address = (self.transport, self.ip, self.hb_port)
-        self.heartbeat = BoundHeartbeat(zmq.Context(), address, descriptor=self.listeners["hb"])
+        self.heartbeat = BoundHeartbeat(
+            zmq.Context(),
+            address,
+            descriptor=self.listeners["hb"],
+            curve_publickey=self.curve_publickey,
+            curve_secretkey=self.curve_secretkey,
+        )
         self.heartbeat.start()
 
 

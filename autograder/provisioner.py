@@ -6,26 +6,36 @@
         ended = await kernel.died
 
 nbclient, nbgrader, nbval and JupyterLab get the same kernels through WarmForkProvisioner: by a kernelspec with
-`"metadata": {"kernel_provisioner": {"provisioner_name": "warm-fork"}}`, or for every kernelspec of this interpreter by the
-environment variable JUPYTER_DEFAULT_PROVISIONER_NAME=warm-fork.
+`"metadata": {"kernel_provisioner": {"provisioner_name": "warm-fork", "config": {"level": "none"}}}`, or for every kernelspec of
+this interpreter by the environment variable JUPYTER_DEFAULT_PROVISIONER_NAME=warm-fork.
 """
 
 import asyncio
+import atexit
 import contextlib
+import json
 import os
 import secrets
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 from dataclasses import dataclass
+from queue import Empty
 
 import zmq
 import zmq.asyncio
 from jupyter_client.asynchronous import AsyncKernelClient
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.provisioning import LocalProvisioner
+from traitlets import Dict, Enum, Integer, Tuple, Type
 
+from autograder import sandbox
 from autograder.limits import Limits
-from autograder.warm import clean
+from autograder.plans import PLANS
+from autograder.preload import COURSE
+from autograder.warm import Zygote, ZygoteError, clean
 
 CHANNELS = ("shell", "iopub", "stdin", "control", "hb")  # as in kernel_app
 ARGUMENTS = ("--HistoryManager.enabled=False", "--InteractiveShell.xmode=Plain")  # no database; tracebacks in 20 ms, not 150
@@ -163,3 +173,81 @@ async def start_warm_kernel(zygote, files=None, limits=Limits(), env=None, threa
     finally:
         context.destroy(linger=0)
         shutil.rmtree(folder)
+
+
+class WarmForkProvisioner(LocalProvisioner):
+    """Kernels by fork for jupyter_client; an ordinary process where a fork cannot be and no walls are asked for."""
+
+    level = Enum(["auto", *PLANS], "auto", config=True, help="auto: the best this machine has; none: no walls, works in place")
+    limits = Dict(config=True, help="fields of autograder.limits.Limits")
+    threads = Integer(1, config=True, help="threads of torch")
+    seed = Integer(0, config=True, help="of random, numpy and torch")
+    preload = Tuple(config=True, default_value=COURSE, help="modules that the zygote imports")
+
+    folder = None
+
+    @property
+    def plan(self):
+        """The walls around the kernel.
+
+        Raises:
+            sandbox.Refused: none are to be had and none were not asked for.
+        """
+        return sandbox.at_least().plan if self.level == "auto" else PLANS[self.level]
+
+    def forks(self):
+        """Whether this kernel can be a fork of this interpreter."""
+        return zygote_possible() and os.path.realpath(self.kernel_spec.argv[0]) in INTERPRETERS
+
+    async def pre_launch(self, **kwargs):
+        """KernelManager.pre_start_kernel calls this before every start: choose sockets and write the connection file."""
+        if self.forks():
+            self.folder = self.folder or tempfile.mkdtemp(prefix="k")
+            manager = self.parent
+            manager.cache_ports = False
+            manager.transport, manager.ip = "ipc", f"{self.folder}/s"
+            for port, channel in enumerate(CHANNELS, 1):
+                setattr(manager, f"{channel}_port", port)
+        elif self.plan.locks:
+            raise sandbox.Refused(
+                f"kernel {self.kernel_spec.display_name!r} runs {self.kernel_spec.argv[0]}, which cannot be forked from "
+                f"{sys.executable}: start this program with that interpreter, or set level to none"
+            )
+        return await super().pre_launch(**kwargs)
+
+    async def launch_kernel(self, cmd, **kwargs):
+        """KernelManager.launch_kernel calls this: fork a kernel and wait until it reads messages."""
+        if self.folder is None:
+            return await super().launch_kernel(cmd, **kwargs)
+        plan, limits, cwd = self.plan, Limits(**self.limits), str(kwargs.get("cwd") or os.getcwd())
+        zygote = shared_zygote(plan, self.preload)
+        request = {
+            "module": "autograder.kernel_app", "connection": text(self.connection_info), "arguments": [*ARGUMENTS, *extra(cmd)],
+            "env": clean("/tmp") if plan.locks else {**kwargs.get("env", os.environ), **HASH_SEED},
+            "cwd": None if plan.locks else cwd, "seed": self.seed, "threads": self.threads,
+        }  # fmt: skip
+        listeners = listen(self.folder)
+        self.process = zygote.spawn(request, limits, listeners, cwd if plan.locks else None)
+        for listener in listeners:
+            listener.close()
+        await ready(self.process)
+        self.pid, self.pgid, self.cwd = self.process.pid, None, cwd
+        return self.connection_info
+
+    async def wait(self):
+        """KernelManager.finish_shutdown and kill_kernel call this; without upstream's steps of 100 ms."""
+        if not self.folder:
+            return await super().wait()
+        if self.process is None:
+            return 0
+        if self.process.poll() is None:
+            await watch(self.process)
+        code, self.process = self.process.returncode, None
+        return code
+
+    async def cleanup(self, restart=False):
+        """KernelManager.cleanup_resources calls this after every shutdown."""
+        await super().cleanup(restart)
+        if self.folder and not restart:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.folder = None

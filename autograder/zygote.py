@@ -99,6 +99,7 @@ def settle(plan, uid):
         own_namespaces()
     elif plan.locks:
         linux.prctl(linux.SET_CHILD_SUBREAPER, 1)  # orphans of a kernel come to us and are killed
+    os.listdir(os.path.dirname(os.__file__))  # a clear error where this user cannot read Python's own library
 
 
 def mount_proc():
