@@ -6,26 +6,35 @@ cut and put into shape before it is kept.
 """
 
 import asyncio
+import atexit
 import base64
 import json
 import os
 import shutil
+import signal
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from queue import Empty
 
+from jupyter_client.asynchronous import AsyncKernelClient
 from jupyter_client.manager import AsyncKernelManager
 
+from . import preload, sandbox
 from .errors import EngineError
+from .limits import Limits
 from .probe import MIME
+from .provisioner import start_warm_kernel
 from .records import Probe, Reply, Submission, Transcript
 from .settings import Settings
+from .warm import Zygote, ZygoteError
 
 INTERRUPT_SECONDS = 3.0  # what a cell has to end by itself once it is interrupted
 POLL_SECONDS = 0.2
 MAX_REPLY = 96 << 20  # base64 characters of one reply
+PRELOAD = ("autograder.check", "safetensors.torch", "lecture_pictures", "torch.testing")  # beside what the zygote imports anyway
 ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "VIRTUAL_ENV", "SYSTEMROOT")  # nothing else of ours reaches a kernel
 
 
@@ -47,30 +56,53 @@ class Outcome:
     began: bool = False
 
 
-def run(submission: Submission, probes: list[Probe], settings: Settings, released: dict[str, bytes]) -> Transcript:
+def run(
+    submission: Submission, probes: list[Probe], settings: Settings, released: dict[str, bytes], hides: tuple[str, ...] = ()
+) -> Transcript:
     """Run every code cell of a submission in order, and each probe after its graded cell.
 
     Args:
         released: files of the release that lie beside the notebook, by relative path; they win over those handed in.
+        hides: packages that must not be importable.
     Raises:
         EngineError: no kernel could be started.
+        sandbox.Refused: the code is not trusted, and this machine has no sandbox.
     """
     with tempfile.TemporaryDirectory(prefix="run-", ignore_cleanup_errors=True) as folder:
         for name, content in {**submission.files, **released}.items():
             path = Path(folder) / PurePosixPath(name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
-        return asyncio.run(_Run(submission, probes, settings, Path(folder)).whole())
+        return asyncio.run(_Run(submission, probes, settings, Path(folder), tuple(hides)).whole())
+
+
+_ZYGOTES: dict[tuple, Zygote] = {}  # of this process, by what they were started with
+
+
+def warm_up(settings: Settings, hides: tuple[str, ...] = ()) -> Zygote | None:
+    """The zygote of this process for these settings, started at the first call (seconds); None where there can be none.
+
+    Raises:
+        sandbox.Refused: the code is not trusted, and this machine has no sandbox.
+    """
+    plan = sandbox.at_least(trust_code=settings.trust_code).plan
+    if not sys.platform.startswith("linux"):
+        return None
+    key = (plan.name, hides, settings.device)
+    if key not in _ZYGOTES or not _ZYGOTES[key].alive():
+        _ZYGOTES[key] = Zygote.start(plan, (*preload.COURSE, *PRELOAD), hides, settings.device)
+        atexit.register(_ZYGOTES[key].stop)
+    return _ZYGOTES[key]
 
 
 class _Run:
     """One submission being run."""
 
-    def __init__(self, submission, probes, settings, folder):
+    def __init__(self, submission, probes, settings, folder, hides):
         self.notebook = json.loads(submission.notebook)
         self.cells = [cell for cell in self.notebook["cells"] if cell["cell_type"] == "code"]
         self.probes = {probe.cell: probe for probe in probes}
-        self.settings, self.folder = settings, folder
+        self.settings, self.folder, self.hides = settings, folder, hides
         self.replies: dict[str, Reply] = {probe.exercise: Reply(probe.exercise, failure="missing") for probe in probes}
         self.events: list[str] = []
         self.worked: list[int] = []  # cells to replay in a fresh kernel
@@ -80,7 +112,7 @@ class _Run:
 
     async def whole(self) -> Transcript:
         try:
-            self.kernel = await _Kernel.start(self.folder, self.settings)
+            self.kernel = await self.start()
             for number, cell in enumerate(self.cells):
                 cell["outputs"], cell["execution_count"] = [], None
                 if self.out_of_time():
@@ -91,6 +123,13 @@ class _Run:
             if self.kernel:
                 await self.kernel.stop()
         return Transcript(json.dumps(self.notebook), self.replies, tuple(self.events), time.monotonic() - self.started)
+
+    async def start(self) -> "_Kernel":
+        zygote = warm_up(self.settings, self.hides)
+        try:
+            return await (_Warm.start(zygote, self.folder, self.settings) if zygote else _Cold.start(self.folder, self.settings))
+        except ZygoteError as error:
+            raise EngineError(f"no kernel could be started: {error}") from error
 
     def out_of_time(self) -> bool:
         return self.seconds_left() <= 0
@@ -139,7 +178,7 @@ class _Run:
         self.events.append(f"The kernel ended in code cell {blamed + 1} and was started anew.")
         while not self.out_of_time():
             await self.kernel.stop()
-            self.kernel = await _Kernel.start(self.folder, self.settings)
+            self.kernel = await self.start()
             for number in list(self.worked):
                 await self.execute(self.cells[number]["source"])
                 if not await self.kernel.alive():
@@ -157,39 +196,27 @@ def _decoded(exercise: str, text: str) -> Reply:
 
 
 class _Kernel:
-    """A kernel and the client that talks to it."""
+    """A running kernel as this module drives it; how it was started is its subclasses' business."""
 
-    def __init__(self, manager, client, sockets):
-        self.manager, self.client, self.sockets = manager, client, sockets
-
-    @classmethod
-    async def start(cls, folder: Path, settings: Settings) -> "_Kernel":
-        sockets = tempfile.mkdtemp(prefix="k-")
-        manager = AsyncKernelManager(
-            kernel_name="python3", transport="ipc", ip=f"{sockets}/s", connection_file=f"{sockets}/c.json"
-        )
-        environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
-        environment |= {"HOME": str(folder), "MPLCONFIGDIR": str(folder), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-        try:
-            await manager.start_kernel(cwd=str(folder), env=environment, extra_arguments=["--HistoryManager.enabled=False"])
-            client = manager.client()
-            client.start_channels()
-            await client.wait_for_ready(timeout=settings.start_seconds)
-        except (RuntimeError, OSError) as error:
-            raise EngineError(f"no kernel could be started: {error}") from error
-        return cls(manager, client, sockets)
+    client: AsyncKernelClient
 
     async def alive(self) -> bool:
-        return await self.manager.is_alive()
+        raise NotImplementedError
+
+    async def interrupt(self) -> None:
+        raise NotImplementedError
+
+    async def kill(self) -> None:
+        """End it and all that it started, and wait until that is done."""
+        raise NotImplementedError
+
+    async def stop(self) -> None:
+        """Kill it, if it still runs, and close the connection."""
+        raise NotImplementedError
 
     def why_it_died(self) -> str:
         """A key of FAILURES."""
         return "died"
-
-    async def stop(self) -> None:
-        self.client.stop_channels()
-        await self.manager.shutdown_kernel(now=True)
-        shutil.rmtree(self.sockets, ignore_errors=True)
 
     async def execute(self, code: str, seconds: float, *, silent: bool, keep: int) -> Outcome:
         """Run `code` for at most `seconds`; keep at most `keep` bytes of its output."""
@@ -199,10 +226,9 @@ class _Kernel:
         while True:
             if time.monotonic() > deadline:
                 if interrupted:
-                    await self.manager.signal_kernel(9)
-                    await self._wait_for_end()
+                    await self.kill()
                     break
-                await self.manager.interrupt_kernel()
+                await self.interrupt()
                 deadline, interrupted = time.monotonic() + INTERRUPT_SECONDS, True
             try:
                 received = await self.client.get_iopub_msg(timeout=POLL_SECONDS)
@@ -233,7 +259,7 @@ class _Kernel:
             outcome.status = "timeout"
         elif outcome.status != "died" and await self._asked_to_exit(message):
             outcome.status = "died"
-            await self._wait_for_end()
+            await self.kill()
         outcome.outputs = collected.outputs
         return outcome
 
@@ -249,11 +275,73 @@ class _Kernel:
                 return isinstance(payload, list) and any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload)
         return False
 
-    async def _wait_for_end(self):
+
+class _Warm(_Kernel):
+    """A fork of this process's zygote, behind the walls of the machine's sandbox level."""
+
+    @classmethod
+    async def start(cls, zygote: Zygote, folder: Path, settings: Settings) -> "_Warm":
+        self = cls()
+        limits = Limits(memory_mib=settings.memory_mib, cpu_seconds=int(settings.submission_seconds) + 1)
+        self.opened = start_warm_kernel(zygote, files=folder, limits=limits)
+        self.kernel = await self.opened.__aenter__()
+        self.client = self.kernel.client
+        return self
+
+    async def alive(self) -> bool:
+        return not self.kernel.died.done()
+
+    async def interrupt(self) -> None:
+        await self.kernel.interrupt()
+
+    async def kill(self) -> None:
+        await self.kernel.kill()
+
+    async def stop(self) -> None:
+        await self.opened.__aexit__(None, None, None)
+
+    def why_it_died(self) -> str:
+        ended = self.kernel.died.result() if self.kernel.died.done() else None
+        return "memory" if ended and ended.stopped_by == "memory" else "died"
+
+
+class _Cold(_Kernel):
+    """An ordinary kernel process, where there is nothing to fork from; it has no walls."""
+
+    @classmethod
+    async def start(cls, folder: Path, settings: Settings) -> "_Cold":
+        self = cls()
+        self.sockets = tempfile.mkdtemp(prefix="k-")
+        ipc = {} if os.name == "nt" else {"transport": "ipc", "ip": f"{self.sockets}/s"}
+        self.manager = AsyncKernelManager(kernel_name="python3", connection_file=f"{self.sockets}/c.json", **ipc)
+        environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+        environment |= {"HOME": str(folder), "MPLCONFIGDIR": str(folder), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+        try:
+            await self.manager.start_kernel(cwd=str(folder), env=environment, extra_arguments=["--HistoryManager.enabled=False"])
+            self.client = self.manager.client()
+            self.client.start_channels()
+            await self.client.wait_for_ready(timeout=settings.start_seconds)
+        except (RuntimeError, OSError) as error:
+            raise EngineError(f"no kernel could be started: {error}") from error
+        return self
+
+    async def alive(self) -> bool:
+        return await self.manager.is_alive()
+
+    async def interrupt(self) -> None:
+        await self.manager.interrupt_kernel()
+
+    async def kill(self) -> None:
+        await self.manager.signal_kernel(signal.SIGKILL)
         for _ in range(50):
             if not await self.alive():
                 return
             await asyncio.sleep(0.05)
+
+    async def stop(self) -> None:
+        self.client.stop_channels()
+        await self.manager.shutdown_kernel(now=True)
+        shutil.rmtree(self.sockets, ignore_errors=True)
 
 
 class _Outputs:
