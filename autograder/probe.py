@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 MIME = "application/vnd.autograder.reply"
 MAX_NODES = 200_000  # of the tree of one answer
 MAX_DEPTH = 60
-MAX_TENSOR_BYTES = 32 << 20
+MAX_TENSOR_BYTES = 8 << 20  # of one message; base64 and the header fit into 16 MiB
 MAX_TEXT = 10_000
 
 
@@ -36,7 +36,7 @@ def unpack(message: bytes) -> tuple[dict, dict]:
     """The metadata and the tensors of a message."""
     (length,) = struct.unpack("<Q", message[:8])
     header = json.loads(message[8 : 8 + length])
-    return {key: json.loads(text) for key, text in header["__metadata__"].items()}, _load_tensors(message)
+    return json.loads(header["__metadata__"]["tree"]), _load_tensors(message)
 
 
 def build(node, tensors, storages):
@@ -129,6 +129,7 @@ def reset_state(seed: int) -> None:
     torch.set_default_device(None)
     torch.set_grad_enabled(True)
     torch.use_deterministic_algorithms(False)
+    torch.storage._reset_warn_typed_storage_removal()  # torch warns of it once a process: here, once a call
 
 
 def observe(function, arguments: dict, *, driver=None, gradient=False, fake_cuda=False, pack=None) -> dict:
@@ -186,22 +187,36 @@ def _leaves(result, depth=0):
     return []
 
 
-def on_fake_cuda(function, arguments: dict, driver=None) -> dict:
-    """Call `function` with its tensors moved to a fake GPU: shows a missing `device=` on a machine that has none."""
+NEEDS_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "cannot be called on meta tensors", "torch.nonzero()")
+
+
+def on_fake_cuda(function, arguments: dict, driver=None) -> dict | None:
+    """Call `function` with its tensors moved to a fake GPU: shows a missing `device=` on a machine that has none.
+
+    None where the function reads values, which a fake tensor has not: then this tells nothing.
+    """
     from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.utils._pytree import tree_map_only
 
     call = function if driver is None else lambda *case: driver(function, *case)
-    with FakeTensorMode(allow_non_fake_inputs=False) as mode:
-        moved = lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cuda")
-        values = tree_map_only(torch.Tensor, moved, list(arguments.values()))
-        try:
-            with contextlib.redirect_stdout(_Nowhere()), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                result = call(*values)
-        except (Exception, SystemExit) as error:
-            return {"raised": type(error).__name__, "message": _text(error), "devices": []}
-    del mode
+    with FakeTensorMode(allow_non_fake_inputs=False):
+        seen = _elsewhere(call, arguments, "cuda")
+    if "not linked with support for cuda" in seen["message"]:  # brackets and .to() need a build with CUDA, fake or not
+        seen = _elsewhere(call, arguments, "meta")
+        seen["devices"] = ["cuda" if device == "meta" else device for device in seen["devices"]]
+    return None if any(sign in f"{seen['raised']}: {seen['message']}" for sign in NEEDS_VALUES) else seen
+
+
+def _elsewhere(call, arguments, device):
+    from torch.utils._pytree import tree_map_only
+
+    moved = lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device)
+    values = tree_map_only(torch.Tensor, moved, list(arguments.values()))
+    try:
+        with contextlib.redirect_stdout(_Nowhere()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = call(*values)
+    except (Exception, SystemExit) as error:
+        return {"raised": type(error).__name__, "message": _text(error), "devices": []}
     return {"raised": "", "message": "", "devices": sorted({t.device.type for t in _leaves(result)})}
 
 
@@ -331,7 +346,7 @@ class Pack:
 
     def message(self, **metadata) -> bytes:
         """The finished message."""
-        return _save_tensors(self.tensors, {key: json.dumps(value) for key, value in metadata.items()})
+        return _save_tensors(self.tensors, {"tree": json.dumps(metadata)})  # one key: safetensors keeps no order of several
 
 
 def _plain(value):

@@ -185,6 +185,7 @@ class Verdict:
         message: for the student: what was expected, what came, the smallest failing input, the likely misconception,
             the next step; "" when nothing is wrong.
         by_hand: it waits for a person's judgement.
+        seconds: wall time of the student's calls, as measured in the student's process; None when nothing was called.
     """
 
     exercise: str
@@ -194,6 +195,7 @@ class Verdict:
     codes: tuple[str, ...] = ()
     message: str = ""
     by_hand: bool = False
+    seconds: float | None = None
 
 
 STATES = ("graded", "repaired", "ungradable", "error")
