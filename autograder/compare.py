@@ -56,6 +56,7 @@ ASPECTS = {  # aspect: what is said when it differs
     "storage": "How large is the storage behind your result? A view keeps all of it alive.",
     "gradient": "Call .backward() on your result and look at the .grad of the input.",
     "operations": "Count what your code does for a large input. One operation on the whole tensor replaces a loop.",
+    "memory": "Which of your steps copies, and how much of what it copies is needed?",
     "forbidden call": "Find a way without this operation.",
     "warnings": "Read the warning: it names the cause.",
     "requires_grad": "Is the result connected to the graph of the input?",
@@ -268,6 +269,11 @@ def _op_budget(expected, got, tolerance, extra):
     return _differs("operations", "the call", f"at most {allowed} torch operations", used) if used > allowed else None
 
 
+def _copy_budget(expected, got, tolerance, extra):
+    allowed, used = expected.new_bytes + extra, got.new_bytes
+    return _differs("memory", "the call", f"at most {allowed} bytes of new memory", used) if used > allowed else None
+
+
 def _never_calls(expected, got, tolerance, *names):
     for name in names:
         if called := [op for op in got.ops if op.split(".")[1:2] == [name]]:
@@ -315,6 +321,7 @@ _PROPERTIES = {
     "same_requires_grad": _each_leaf("requires_grad", lambda seen: seen.requires_grad),
     "small_storage": _each_leaf("storage", lambda seen: f"{seen.storage_bytes} bytes"),
     "op_budget": _op_budget,
+    "copy_budget": _copy_budget,
     "never_calls": _never_calls,
     "no_warnings": _no_warnings,
     "gradient": _gradient,

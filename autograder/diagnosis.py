@@ -12,8 +12,8 @@ from .properties import Property
 from .records import Seen, SeenTensor
 from .source_rules import broken_rule
 
-# What an answer returns marks a misconception; how many operations it takes and which warnings come does not.
-NOT_TELLING = ("op_budget", "no_warnings", "never_calls")
+# What an answer returns marks a misconception; how many operations and bytes it takes and which warnings come does not.
+NOT_TELLING = ("op_budget", "copy_budget", "no_warnings", "never_calls")
 
 
 @dataclass(frozen=True)

@@ -136,6 +136,7 @@ _HIDDEN = {
     "raised": "it raised an error where none is expected",
     "inputs": "{path} is not what it should be",
     "operations": "it takes more torch operations than allowed",
+    "memory": "it takes more memory than allowed",
     "warnings": "a warning came",
 }
 

@@ -193,6 +193,7 @@ def _seen(case, tensors) -> Seen:
         inputs={_string(name): _tree(node, tensors) for name, node in case["inputs"]},
         gradients={_string(name): _tree(node, tensors) for name, node in case["gradients"].items()},
         ops={_string(name): _count(n) for name, n in case["ops"].items()},
+        new_bytes=_count(case["new_bytes"]),
         warnings=tuple(_strings(case["warnings"])),
         seconds=float(case["seconds"]),
         fake_cuda=_fake(case["fake_cuda"]),
