@@ -25,6 +25,7 @@ app = typer.Typer(
 out, err = Console(), Console(stderr=True)
 
 LectureName = Annotated[str, typer.Argument(metavar="LECTURE", help="A lecture's name, e.g. 02_indexing.")]
+AnyLecture = Annotated[str | None, typer.Argument(metavar="[LECTURE]", help="A lecture's name; all that DIR holds by default.")]
 OutFolder = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder of the graded class (default: grading).")]
 Lms = Annotated[str | None, typer.Option("--lms", help="moodle, canvas or blackboard.")]
 
@@ -143,7 +144,8 @@ def collect(
     lecture: LectureName,
     lms: Lms = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be unpacked where; write nothing.")] = False,
-    out_folder: OutFolder = None,
+    out_folder: AnyLecture = Annotated[str | None, typer.Argument(metavar="[LECTURE]", help="A lecture's name; all that DIR holds by default.")]
+OutFolder = None,
 ) -> None:
     """Unpack an LMS download into DIR/submitted, the latest attempt of each student."""
     from . import archive as archives
@@ -160,7 +162,8 @@ def collect(
 def grade(
     lecture: LectureName,
     submissions: Annotated[Path, typer.Option("--submissions", metavar="PATH", help="Folder of STUDENT/LECTURE/*.ipynb.")],
-    out_folder: OutFolder = None,
+    out_folder: AnyLecture = Annotated[str | None, typer.Argument(metavar="[LECTURE]", help="A lecture's name; all that DIR holds by default.")]
+OutFolder = None,
     workers: Annotated[int | None, typer.Option(metavar="N", help="Worker processes (default: one a core).")] = None,
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://...")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
@@ -192,19 +195,16 @@ def grade(
 
 
 @app.command()
-def feedback(lecture: LectureName, out_folder: OutFolder = None) -> None:
+def feedback(lecture: AnyLecture = None, out_folder: OutFolder = None) -> None:
     """Write a feedback page for every graded submission."""
-    from . import gradebook
-    from .exercises import load_lecture
+    from .grading import feedback_class
     from .settings import load_settings
 
-    settings = load_settings(out=out_folder)
-    pages = gradebook.feedback(load_lecture(lecture, settings.solutions), settings)
-    err.print(f"Wrote {len(pages)} feedback pages to {_shown(settings.out / 'feedback')}.")
+    feedback_class(lecture, load_settings(out=out_folder), err=err)
 
 
 @app.command()
-def report(lecture: LectureName, out_folder: OutFolder = None) -> None:
+def report(lecture: AnyLecture = None, out_folder: OutFolder = None) -> None:
     """Write the class report again, and print its table."""
     from .grading import report_class
     from .settings import load_settings
@@ -213,7 +213,7 @@ def report(lecture: LectureName, out_folder: OutFolder = None) -> None:
 
 
 @app.command()
-def export(lecture: LectureName, out_folder: OutFolder = None, lms: Lms = None) -> None:
+def export(lecture: AnyLecture = None, out_folder: OutFolder = None, lms: Lms = None) -> None:
     """Print the grades as CSV, in the format that an LMS takes in."""
     from .grading import export_class
     from .settings import load_settings
@@ -222,12 +222,12 @@ def export(lecture: LectureName, out_folder: OutFolder = None, lms: Lms = None) 
 
 
 @app.command()
-def undo(lecture: LectureName, out_folder: OutFolder = None) -> None:
+def undo(out_folder: OutFolder = None) -> None:
     """Take the last grade run back: reports and gradebook are as before it."""
-    from .grading import undo_class
+    from .grading import undo_last
     from .settings import load_settings
 
-    undo_class(lecture, load_settings(out=out_folder), err=err)
+    undo_last(load_settings(out=out_folder), err=err)
 
 
 @app.command()
