@@ -67,8 +67,7 @@ def plus_product(multiply):
             out = mul(torch.mul, out, alpha)
         if beta == 0:
             return out
-        x = mul(torch.mul, x, beta) if isinstance(x, Pair) else x * beta if beta != 1 else x
-        return add(torch.add, x, out)
+        return add(torch.add, x if beta == 1 else mul(torch.mul, x, beta), out)
 
     return rule
 

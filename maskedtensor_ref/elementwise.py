@@ -20,6 +20,8 @@ def elementwise(identity=None, always_filled=False):
 
     def rule(func, *args, **kwargs):
         pairs = operands(args, kwargs)
+        if not pairs:                                               # a step of another rule, on plain operands
+            return func(*args, **kwargs)
         lead = pairs[0]
         mask, places, layout = lead.mask, lead.places, None
         shared = all(p.mask is mask and p.places is places for p in pairs)

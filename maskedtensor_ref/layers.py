@@ -23,7 +23,7 @@ def mean_pool(func, x, *args, **kwargs):
     x = x.dense()
     data = func(x.filled(0), *args, **kwargs)
     share = 1 - func((~x.mask).to(data.dtype), *args, **kwargs)     # of each window, what is specified
-    some = func(x.mask.to(data.dtype), *args, **kwargs) > 0
+    some = func(x.mask.to(data.dtype), *args, **kwargs) != 0
     overridden = kwargs.get("divisor_override") or len(args) > 5 and args[5]
     return Pair(data if overridden else data / select(some, share, 1), some)
 

@@ -102,17 +102,22 @@ def batch_norm(func, x, running_mean=None, running_var=None, weight=None, bias=N
 
 
 def _by_running(x, mean, var, weight, bias, eps):
+    _check_plain(mean, var)
     shape = _channels(x.data.shape)
     out = Pair((x.filled(0) - mean.reshape(shape)) * torch.rsqrt(var.reshape(shape) + eps), x.mask)
     return _affine(out, weight, bias, shape)
 
 
 def _update(mean, var, new_mean, new_var, known, momentum):
-    if isinstance(mean, Pair) or isinstance(var, Pair):
-        raise TypeError("the running statistics are masked: give plain tensors, one number per channel")
+    _check_plain(mean, var)
     with torch.no_grad():
         mean.copy_(torch.where(known, torch.lerp(mean, new_mean.to(mean.dtype), momentum), mean))
         var.copy_(torch.where(known, torch.lerp(var, new_var.to(var.dtype), momentum), var))
+
+
+def _check_plain(mean, var):
+    if isinstance(mean, Pair) or isinstance(var, Pair):
+        raise TypeError("the running statistics are masked: give plain tensors, one number per channel")
 
 
 def _channels(shape):

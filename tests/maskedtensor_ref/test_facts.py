@@ -163,7 +163,8 @@ def test_adagrad_dense_sparse_and_masked_agree():
         param, _, grad = adagrad()
         param = torch.nn.Parameter(param)
         optimiser = torch.optim.Adagrad([param], lr=0.1, eps=1e-10, initial_accumulator_value=0.5)
-        mask = torch.sparse_coo_tensor(grad.indices(), torch.ones(3, dtype=torch.bool), grad.shape, is_coalesced=True)
+        mask = torch.sparse_coo_tensor(grad.indices(), torch.ones(3, dtype=torch.bool), grad.shape, is_coalesced=True,
+                                   check_invariants=True)
         param.grad = {"dense": grad.to_dense, "sparse": lambda: grad,  # noqa: B023
                       "masked": lambda: masked_tensor(grad, mask).to_dense()}[form]()  # noqa: B023
         optimiser.step()
@@ -178,7 +179,8 @@ def test_adagrad_dense_sparse_and_masked_agree():
 
 def test_adagrad_written_with_masked_tensors():
     param, state, grad = adagrad()
-    mask = torch.sparse_coo_tensor(grad.indices(), torch.ones(3, dtype=torch.bool), grad.shape, is_coalesced=True)
+    mask = torch.sparse_coo_tensor(grad.indices(), torch.ones(3, dtype=torch.bool), grad.shape, is_coalesced=True,
+                                   check_invariants=True)
     g = masked_tensor(grad, mask)
     total = g.pow(2) + state
     std = total.sqrt() + 1e-10
