@@ -1,26 +1,31 @@
 """Answers and the reference become Verdicts: the only place that decides points.
 
-The reference and the wrong answers are run here, in a process that never saw the student's code, through the same `probe` that
-described the student's calls. A misconception is recognised when the student's answer does what its wrong answer does, on
-every case where the student's differs from the reference.
+The reference and the wrong answers run here, in a process that never saw the student's code, through the same `probe` that
+described the student's calls.
 """
 
-import functools
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from . import probe, wire
-from .compare import Difference, difference, show
+from .diagnosis import Diagnosis, Misconception, Rules, construct, diagnose, given_text, kinds_text
 from .exercises import VISIBLE_SEED, Exercise, standalone_text
-from .records import FAILURES, Answers, Probe, Reply, Seen, SeenTensor, Verdict
+from .records import FAILURES, Answers, Probe, Reply, Seen, Verdict
 from .source_rules import broken_rule
 
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """The cases of one exercise as asked of one student: the visible ones first, then the hidden ones."""
+    """The cases of one exercise as asked of one student: the visible ones first, then the hidden ones.
+
+    Attributes:
+        cases: how many there are.
+        visible: how many of them the student may see.
+        message: the question as bytes.
+    """
 
     exercise: Exercise
-    cases: tuple[tuple, ...]
+    cases: int
     visible: int
     message: bytes
 
@@ -29,20 +34,20 @@ class Question:
         return Probe(self.exercise.id, self.exercise.check_cell, wire.probe_code(self.exercise.id, self.message))
 
 
-def question(exercise: Exercise, seed: int) -> Question:
-    """The visible cases of `exercise`, and all those made from the private `seed`."""
+def question(exercise: Exercise, seed: int, device: str = "cpu") -> Question:
+    """The visible cases of `exercise`, and all those made from the private `seed`, with their tensors on `device`."""
     visible = exercise.visible_cases()
     cases = [*visible, *exercise.all_cases(seed)]
-    return Question(exercise, tuple(cases), len(visible), _message(exercise, cases, seed))
+    return Question(exercise, len(cases), len(visible), _message(exercise, cases, seed, device))
 
 
 def visible_question(exercise: Exercise) -> Question:
     """The visible cases only: what is released."""
     cases = exercise.visible_cases()
-    return Question(exercise, tuple(cases), len(cases), _message(exercise, cases, VISIBLE_SEED))
+    return Question(exercise, len(cases), len(cases), _message(exercise, cases, VISIBLE_SEED))
 
 
-def _message(exercise, cases, seed):
+def _message(exercise, cases, seed, device="cpu"):
     return wire.pack_question(
         cases,
         exercise.arguments,
@@ -50,7 +55,13 @@ def _message(exercise, cases, seed):
         driver=standalone_text(exercise.driver, "driver") if exercise.driver else "",
         gradient=exercise.gradient,
         fake_cuda=any(wanted.name == "device_agnostic" for wanted in exercise.properties),
+        device=device,
     )
+
+
+def rules(exercise: Exercise) -> Rules:
+    """What counts in `exercise`, as data."""
+    return Rules(exercise.id, exercise.arguments, exercise.properties, exercise.tolerance, exercise.forbidden)
 
 
 def seen_by(function, message: bytes) -> tuple[Seen, ...]:
@@ -58,127 +69,79 @@ def seen_by(function, message: bytes) -> tuple[Seen, ...]:
     return tuple(wire.read_seen(probe.answer(function, message)))
 
 
+def misconceptions(exercise: Exercise, message: bytes) -> Iterator[Misconception]:
+    """The wrong answers of `exercise` at work on the cases of a question, each run when it is asked for."""
+    for wrong in exercise.wrong_answers:
+        yield Misconception(wrong.code, wrong.message, seen_by(wrong.function, message), refused_construct(exercise, wrong))
+
+
+def refused_construct(exercise: Exercise, wrong) -> str:
+    """The construct that the source of a wrong answer is refused for, or ""."""
+    found = broken_rule([standalone_text(wrong.function, exercise.id)], exercise.id, exercise.properties, exercise.forbidden)
+    return construct(found) if found else ""
+
+
 def answers(asked: Question, reply: Reply) -> Answers:
     """What came back for a question, read; never an exception."""
     if reply.data is None:
         return Answers(asked.exercise.id, failure=FAILURES.get(reply.failure, FAILURES["silent"]))
-    return wire.read_answers(asked.exercise.id, reply.data, len(asked.cases))
+    return wire.read_answers(asked.exercise.id, reply.data, asked.cases)
 
 
-def verdict(asked: Question, given: Answers, source: str) -> Verdict:
+def verdict(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
     """Points and reasons for one exercise.
 
     Args:
-        source: the student's submitted code up to the graded cell; rules about the text are read from it.
+        cells: the texts of the student's code cells up to the graded one; rules about the source are read from them.
     """
     if given.failure:
-        return _lost(asked.exercise, given.failure)
-    return replace(_judged(asked, given, source), seconds=sum(seen.seconds for seen in given.seen))
+        return lost(asked.exercise, given.failure)
+    return replace(_judged(asked, given, cells), seconds=sum(seen.seconds for seen in given.seen))
 
 
-def _judged(asked: Question, given: Answers, source: str) -> Verdict:
+def _judged(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
     exercise = asked.exercise
     expected = seen_by(exercise.function, asked.message)
-    differences = [difference(e, g, exercise.properties, exercise.tolerance) for e, g in zip(expected, given.seen, strict=True)]
-    failing = [i for i, found in enumerate(differences) if found]
-    if not failing:
-        if broken := broken_rule(source, exercise.id, exercise.properties, exercise.forbidden):
-            return _lost(exercise, *_explained(asked, broken, None, matched_source(exercise, broken, source)))
+    found = diagnose(
+        rules(asked.exercise), expected, given.seen, cells, misconceptions(exercise, asked.message), asked.visible
+    )
+    if found is None:
         return Verdict(exercise.id, exercise.number, exercise.points, exercise.points)
-    shown = min(failing, key=lambda i: (i >= asked.visible, _size(expected[i].inputs)))
-    wrong = _recognised(asked, expected, given.seen, failing)
-    return _lost(exercise, *_explained(asked, differences[shown], shown, wrong))
+    codes = (found.code,) if found.code else ()
+    return lost(exercise, _words(asked, expected, found), codes)
 
 
-def _lost(exercise: Exercise, message: str, codes: tuple[str, ...] = ()) -> Verdict:
+def lost(exercise: Exercise, message: str, codes: tuple[str, ...] = ()) -> Verdict:
+    """No points, and why."""
     return Verdict(exercise.id, exercise.number, 0.0, exercise.points, codes, message)
 
 
-def _recognised(asked, expected, seen, failing):
-    """The first wrong answer that the student's answer agrees with on every case where it fails."""
-    exercise = asked.exercise
-    if all(seen[i].raised and "NotImplementedError" in seen[i].raised.types for i in failing):
-        return None
-    for wrong in exercise.wrong_answers:
-        theirs = seen_by(wrong.function, asked.message)
-        if behaves_like(expected, seen, theirs, exercise.properties, exercise.tolerance):
-            return wrong
-    return None
+def _words(asked: Question, expected: tuple[Seen, ...], found: Diagnosis) -> str:
+    """The message of a Verdict. Of a hidden case only the kind is told: shapes and dtypes, no values."""
+    if found.unanswered:
+        return found.next_step
+    difference = found.found
+    came = f"{difference.path}: expected {difference.expected}, got {difference.got}."
+    if found.case is None:
+        place = came
+    elif found.case < asked.visible:
+        place = f"For {given_text(rules(asked.exercise), _before(asked)[found.case].inputs)}: {came}"
+    else:
+        kinds = kinds_text(rules(asked.exercise), _before(asked)[found.case].inputs)
+        place = f"On a hidden case ({kinds}) {_HIDDEN.get(difference.aspect, 'the {aspect} of {path} differs').format(**vars(difference))}."
+    return " ".join(filter(None, (found.likely, place, "" if found.likely else found.next_step)))
 
 
-def behaves_like(expected, seen, wrong, properties, tolerance) -> bool:
-    """Whether an answer differs from the reference in the way a wrong answer does: the same cases, the same behaviour there."""
-    for e, s, w in zip(expected, seen, wrong, strict=True):
-        ours, theirs = difference(e, s, properties, tolerance), difference(e, w, properties, tolerance)
-        if (ours is None) != (theirs is None):
-            return False
-        if ours is not None and (ours.aspect != theirs.aspect or _acts_differently(w, s, properties, tolerance)):
-            return False
-    return True
+_HIDDEN = {
+    "raises": "{expected} is expected and was not raised",
+    "raised": "it raised an error where none is expected",
+    "inputs": "{path} is not what it should be",
+    "operations": "it takes more torch operations than allowed",
+    "memory": "it takes more memory than allowed",
+    "warnings": "a warning came",
+}
 
 
-def _acts_differently(wrong, seen, properties, tolerance):
-    # how many operations and which warnings an answer takes is no mark of a misconception; what it returns is
-    telling = tuple(p for p in properties if p.name not in ("op_budget", "no_warnings", "never_calls"))
-    return difference(wrong, seen, telling, tolerance) is not None
-
-
-def matched_source(exercise: Exercise, broken: Difference, source: str):
-    """The wrong answer whose text breaks the same rule in the same way."""
-    for wrong in exercise.wrong_answers:
-        text = standalone_text(wrong.function, exercise.id)
-        theirs = broken_rule(text, exercise.id, exercise.properties, exercise.forbidden)
-        if theirs and theirs.got.split(" in line ")[0] == broken.got.split(" in line ")[0]:
-            return wrong
-    return None
-
-
-def _explained(asked, found: Difference, case: int | None, wrong):
-    """(message, codes) of a lost exercise."""
-    parts = []
-    if wrong is not None:
-        parts.append(wrong.message)
-    if found.aspect == "unanswered":
-        return found.next_step, ()
-    parts.append(f"{found.path}: expected {found.expected}, got {found.got}.") if case is None else parts.append(
-        case_text(asked, found, case)
-    )
-    if wrong is None:
-        parts.append(found.next_step)
-    return " ".join(parts), (wrong.code,) if wrong is not None else ()
-
-
-def case_text(asked: Question, found: Difference, case: int) -> str:
-    """A failing case in words. Of a hidden one only the kind is told: shapes and dtypes, no values."""
-    named = zip(asked.exercise.arguments, asked.cases[case], strict=True)
-    if case < asked.visible:
-        given = ", ".join(f"{name} = {show(_as_seen(value))}" for name, value in named)
-        return f"For {given}: {found.path}: expected {found.expected}, got {found.got}."
-    given = ", ".join(f"{name}: {_kind_of(value)}" for name, value in named)
-    what = {"raises": f"expected {found.expected}, and it was not raised", "raised": f"it raised {found.got.split(':')[0]}"}
-    return f"On a hidden case ({given}): {what.get(found.aspect, f'{found.path}: the {found.aspect} differs')}."
-
-
-def _as_seen(value):
-    (seen,) = wire.read_seen(probe.answer(lambda v: v, wire.pack_question([(value,)], ["v"])))
-    return seen.result
-
-
-def _kind_of(value):
-    if hasattr(value, "shape") and hasattr(value, "dtype"):
-        contiguous = "" if not hasattr(value, "is_contiguous") or value.layout.__str__() != "torch.strided" or value.is_contiguous() else ", not contiguous"
-        return f"{str(value.dtype).removeprefix('torch.')} {tuple(value.shape)}{contiguous}"
-    return type(value).__name__
-
-
-def _size(inputs) -> int:
-    """How large a case is, for showing the smallest."""
-
-    def count(tree):
-        if isinstance(tree, SeenTensor):
-            return functools.reduce(lambda a, b: a * b, tree.shape, 1)
-        if isinstance(tree, (list, tuple)):
-            return sum(map(count, tree))
-        return len(str(tree)) if tree is not None else 0
-
-    return sum(count(value) for value in inputs.values())
+def _before(asked: Question) -> tuple[Seen, ...]:
+    """The cases as they are before any call, described."""
+    return seen_by(lambda *case: None, wire.without_driver(asked.message))

@@ -5,6 +5,7 @@ by the probe.
 """
 
 import ast
+from collections.abc import Iterable
 
 from .compare import ASPECTS, Difference
 
@@ -21,16 +22,13 @@ LOOP_CALLS = ("tolist", "item", "numpy", "map_", "apply_", "vectorize")
 LOOP_BUILTINS = ("map", "filter", "exec", "eval")
 
 
-def broken_rule(source: str, name: str, properties=(), forbidden=()) -> Difference | None:
-    """The first rule that the definition of `name` in `source`, or what it calls there, breaks; None when it breaks none.
+def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) -> Difference | None:
+    """The first rule that the definition of `name` in `cells`, or what it calls there, breaks; None when it breaks none.
 
-    Text that does not parse breaks none: its cell failed already.
+    Args:
+        cells: texts of code cells, in order. One that does not parse breaks none: it failed when it ran.
     """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-    parts = _reached(tree, name)
+    parts = _reached(list(_trees(cells)), name)
     if any(wanted.name == "no_loops" for wanted in properties):
         for part in parts:
             if found := _loop(part):
@@ -42,28 +40,49 @@ def broken_rule(source: str, name: str, properties=(), forbidden=()) -> Differen
     return None
 
 
+def _trees(cells):
+    for text in cells:
+        plain = "\n".join("pass" if line.startswith(("%", "!")) else line for line in text.splitlines())
+        try:
+            yield ast.parse(plain)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+
+
 def _differs(expected, got):
     return Difference("source", "your code", expected, got, ASPECTS["source"])
 
 
-def _reached(tree, name):
-    """The top-level definitions of `name` and, one after another, of the functions and classes it mentions."""
-    definitions = {}
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            definitions.setdefault(node.name, []).append(node)
-        elif isinstance(node, ast.Assign):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    definitions.setdefault(target.id, []).append(node)
+def _reached(trees, name):
+    """The definitions of `name` and, one after another, of the functions, classes and values it mentions.
+
+    Of several at the top level the last one holds, as in Python; nested ones all count, for which one runs is not known.
+    """
+    last, nested = {}, {}
+    for tree in trees:
+        top = set(map(id, tree.body))
+        for node in ast.walk(tree):
+            for defined in _defines(node):
+                if id(node) in top:
+                    last[defined] = node
+                else:
+                    nested.setdefault(defined, []).append(node)
     reached, waiting = {}, [name]
     while waiting:
         current = waiting.pop()
-        if current in reached or current not in definitions:
+        if current in reached:
             continue
-        reached[current] = definitions[current]
-        waiting += [n.id for d in definitions[current] for n in ast.walk(d) if isinstance(n, ast.Name)]
+        reached[current] = [*([last[current]] if current in last else []), *nested.get(current, [])]
+        waiting += [n.id for node in reached[current] for n in ast.walk(node) if isinstance(n, ast.Name)]
     return [node for nodes in reached.values() for node in nodes]
+
+
+def _defines(node):
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [node.name]
+    if isinstance(node, ast.Assign):
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return []
 
 
 def _loop(part):
