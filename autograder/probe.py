@@ -84,11 +84,9 @@ _ATOMS = {
 def _build_tensor(body, tensors, storages):
     key, dtype = body["storage"], getattr(torch, body["dtype"])
     if key not in storages:
-        storages[key] = tensors[key].clone()  # aligned, and fresh for every call
-    whole = torch.empty(0, dtype=dtype).set_(storages[key].untyped_storage())
+        storages[key] = tensors[key].clone().to(body["device"])  # aligned, and fresh for every call
+    whole = torch.empty(0, dtype=dtype, device=body["device"]).set_(storages[key].untyped_storage())
     value = whole.as_strided(body["size"], body["stride"], body["offset"]).detach()
-    if body["device"] != "cpu":
-        value = value.to(body["device"])
     return torch.nn.Parameter(value) if body["parameter"] else value.requires_grad_(body["requires_grad"])
 
 
@@ -96,15 +94,25 @@ def _build_tensor(body, tensors, storages):
 
 
 class _CountOps(TorchDispatchMode):
-    """Counts what is dispatched, by operation."""
+    """Counts what is dispatched, by operation, and the bytes that the results take beyond the memory of their inputs."""
 
     def __init__(self):
         super().__init__()
         self.counts = {}
+        self.new_bytes = 0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         self.counts[str(func)] = self.counts.get(str(func), 0) + 1
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        known = {_address(t) for t in _leaves([args, kwargs or {}])}
+        self.new_bytes += sum(t.untyped_storage().nbytes() for t in _leaves(result) if _address(t) not in known | {None})
+        return result
+
+
+def _address(t):
+    """Where the memory of a plain strided tensor begins; None of others, and where there is none."""
+    plain = type(t) in (torch.Tensor, torch.nn.Parameter) and t.layout == torch.strided and t.device.type != "meta"
+    return t.untyped_storage().data_ptr() or None if plain else None
 
 
 class _Nowhere:
@@ -157,7 +165,7 @@ def observe(function, arguments: dict, *, driver=None, gradient=False, fake_cuda
         pack.name_inputs(arguments)
     seen.setdefault("seconds", time.perf_counter() - started)
     seen["inputs"] = [[name, pack.describe(value)] for name, value in arguments.items()]
-    seen["ops"] = counter.counts
+    seen["ops"], seen["new_bytes"] = counter.counts, counter.new_bytes
     seen["warnings"] = [f"{w.category.__name__}: {_text(w.message)}" for w in caught][:20]
     return seen
 

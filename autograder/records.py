@@ -147,6 +147,7 @@ class Seen:
         inputs: the arguments after the call, as the same kind of tree, by name.
         gradients: by the path of the input, a SeenTensor or None; empty when none were asked for.
         ops: how often each torch operation was dispatched, by name ("aten.add.Tensor").
+        new_bytes: of the memory that the operations' results took beyond that of their inputs.
         warnings: "Category: text" of each warning.
         seconds: wall time of the call.
         fake_cuda: how the same call went on a fake GPU: {"raised", "message", "devices"}; None when it was not tried.
@@ -157,6 +158,7 @@ class Seen:
     inputs: dict[str, Any] = field(default_factory=dict)
     gradients: dict[str, Any] = field(default_factory=dict)
     ops: dict[str, int] = field(default_factory=dict)
+    new_bytes: int = 0
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     fake_cuda: dict[str, Any] | None = None

@@ -244,7 +244,7 @@ def _draw_steps(drawing, gutter, bottom, width, r, steps, line):
             drawing.line((start, bottom), (start, y), (end, y), (end, bottom), colour=BLUE, arrow=True)
         else:
             edge = gutter + (last - first) * width
-            drawing.line((start, bottom), (start, y), (edge, y), colour=BLUE, arrow=True, dashed=True)
+            drawing.line((start, bottom), (start, y), (edge, y), colour=BLUE, arrow=True, dashes="4 3")
             drawing.words(edge + 4, y, f"to {target}", 11, "start", mono=True)
 
 

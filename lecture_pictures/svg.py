@@ -74,11 +74,14 @@ class Drawing:
         self._cover(left, y - size * 0.7, left + width, y + size * 0.7)
         return left + width
 
-    def line(self, *points, colour=INK, weight=1.5, dashed=False, arrow=False):
-        """Straight pieces through the points, each (x, y); with an arrow head at the last one."""
-        look = f'fill="none" stroke="{colour}" stroke-width="{weight:g}"' + (
-            ' stroke-dasharray="4 3"' if dashed else ""
-        )
+    def line(self, *points, colour=INK, weight=1.5, dashes="", arrow=False):
+        """Straight pieces through the points, each (x, y); with an arrow head at the last one.
+
+        Args:
+            dashes: lengths of dashes and gaps as SVG writes them; empty for a solid line.
+        """
+        look = f'fill="none" stroke="{colour}" stroke-width="{weight:g}"'
+        look += f' stroke-dasharray="{dashes}"' if dashes else ""
         *_, (x0, y0), (x1, y1) = points
         if arrow:
             length = hypot(x1 - x0, y1 - y0) or 1.0

@@ -63,6 +63,13 @@ def test_the_first_difference_names_its_aspect(aspect, reference, answer):
     assert difference is not None and difference.aspect == aspect and difference.next_step == ASPECTS[aspect]
 
 
+def in_brackets(x, device=None):
+    """A write through brackets, which a fake GPU cannot do on a build without CUDA: the meta device stands in."""
+    result = torch.zeros(3, device=device or x.device)
+    result[x.long()[:1]] = 1
+    return result
+
+
 G = torch.tensor([1.0, 2.0, 4.0], requires_grad=True)
 BY_PROPERTY = [
     (p.same_sharing, "sharing", lambda x: x[1:], lambda x: x[1:].clone(), {}),
@@ -72,6 +79,7 @@ BY_PROPERTY = [
     (p.same_kind, "kind", lambda x: x, lambda x: torch.nn.Parameter(x), {}),
     (p.no_warnings, "warnings", lambda x: x, lambda x: __import__("warnings").warn("old") or x, {}),
     (p.op_budget(3), "operations", lambda x: x + 1, lambda x: torch.stack([r + 1 for r in x]), {}),
+    (p.copy_budget(0), "memory", lambda x: x[:1].clone(), lambda x: x.clone()[:1].clone(), {}),
     (p.never_calls("clone"), "forbidden call", lambda x: x + 0, lambda x: x.clone(), {}),
     (p.small_storage, "storage", lambda x: x[0].clone(), lambda x: x[0], {}),
     (p.gradient, "gradient", lambda x: x * x, lambda x: x * x.detach(), {"gradient": True}),
@@ -79,6 +87,7 @@ BY_PROPERTY = [
     (p.same_requires_grad, "requires_grad", lambda x: x * 1, lambda x: x.detach() * 1, {"gradient": True}),
     (p.finite_gradient, "gradient", lambda x: x - x, lambda x: torch.where(x > 9, x / 0 * 0, x - x), {"gradient": True}),
     (p.device_agnostic, "device", lambda x: x + torch.zeros(3, device=x.device), lambda x: x + torch.zeros(3), {"fake_cuda": True}),
+    (p.device_agnostic, "device", in_brackets, lambda x: in_brackets(x, "cpu"), {"fake_cuda": True}),
 ]
 
 
@@ -90,6 +99,23 @@ def test_a_property_finds_what_it_is_for_and_only_when_it_is_asked_for(wanted, a
     assert found(reference, reference, x, properties=[wanted], **options) is None
     if wanted.name != "finite_gradient":
         assert found(reference, answer, x, **options) is None
+
+
+VIEWS = [lambda x: x[0], lambda x: x.t()[1:], lambda x: x.view(-1).unsqueeze(0), lambda x: x.zero_()]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_and_writes_take_no_new_memory(view):
+    assert seen(view, X.clone()).new_bytes == 0
+
+
+def test_new_memory_is_counted_in_bytes_of_every_step():
+    assert seen(lambda x: (x + 1) * 2, X.clone()).new_bytes == 2 * 12 * 4
+
+
+@pytest.mark.parametrize("reads", [lambda x: x[x > 0], lambda x: x * int(x.sum()), lambda x: x.tolist()])
+def test_a_fake_gpu_tells_nothing_of_code_that_reads_values(reads):
+    assert seen(reads, torch.ones(3), fake_cuda=True).fake_cuda is None
 
 
 def test_every_property_has_a_text_and_a_judge():

@@ -128,7 +128,7 @@ def test_equal_behaviour_gives_equal_bytes():
 
 # ---- hostile answers ------------------------------------------------------------------------------------------------
 
-PLAIN = {"raised": None, "result": 1, "inputs": [], "gradients": {}, "ops": {}, "warnings": [], "seconds": 0.0, "fake_cuda": None}
+PLAIN = {"raised": None, "result": 1, "inputs": [], "gradients": {}, "ops": {}, "new_bytes": 0, "warnings": [], "seconds": 0.0, "fake_cuda": None}
 TENSOR = {"dtype": "float32", "shape": [2], "layout": "strided", "device": "cpu", "kind": "tensor", "requires_grad": False,
           "is_leaf": True, "grad_fn": "", "same_as": "", "stride": [1], "offset": 0, "storage": "new0", "storage_bytes": 8, "value": "t0"}
 
