@@ -528,7 +528,7 @@ def _(a, i):
         "You need an operation that adds for every value.",
         "counts.index_put_((values,), ones, accumulate=True) adds, and so does counts.scatter_add_(0, values, ones). The ones "
         "have the shape and dtype of values.",
-        "counts = torch.zeros(bins, dtype=torch.int64); then counts.index_put_((values,), ___, accumulate=___); then return "
+        "Start from counts, bins zeros of dtype int64; then counts.index_put_((values,), ___, accumulate=___); then return "
         "counts.",
     ],
 )
