@@ -4,7 +4,7 @@ The judge asks this with fresh hidden cases, a student's notebook with the visib
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from .compare import Difference, difference, show
@@ -22,7 +22,7 @@ class Rules:
     """What counts in one exercise, as data.
 
     Attributes:
-        tolerance: (rtol, atol), or None for the default of the dtype.
+        tolerance: (rtol, atol), or None for the default of the dtype and the device.
         forbidden: names that the code may not use.
     """
 
@@ -118,9 +118,7 @@ def construct(found: Difference) -> str:
 
 def _behaves_like(rules, expected, got, differences, wrong) -> bool:
     """Whether the answer fails on the cases where the wrong answer fails, and does the same there."""
-    telling = Rules(
-        rules.id, rules.arguments, tuple(p for p in rules.properties if p.name not in NOT_TELLING), rules.tolerance
-    )
+    telling = replace(rules, properties=tuple(p for p in rules.properties if p.name not in NOT_TELLING))
     for e, g, ours, w in zip(expected, got, differences, wrong, strict=True):
         theirs = rules.difference(e, w)
         if (ours is None) != (theirs is None):

@@ -28,8 +28,9 @@ MAX_ENTRIES = 5000  # files and folders of one submission that are looked at
 MAX_FILES = 500  # files beside the notebook that are kept
 MAX_NOTEBOOKS = 20  # notebooks of one submission that are read
 MAX_DEPTH = 8  # folders in folders
+MAX_SAID = 10  # files left out that are named one by one
 JUNK = {"__macosx", "__pycache__", "thumbs.db", "desktop.ini", "node_modules", "venv", "env"}
-NOTEBOOK_ENDINGS = (".ipynb", ".ipynb.txt", ".ipynb.json", ".json")
+RENAMED = (".ipynb.txt", ".json", ".txt")  # what browsers and systems make of .ipynb
 EXPECTED = "expected a folder that holds STUDENT/{lecture}/{lecture}.ipynb for every student"
 
 
@@ -155,10 +156,10 @@ def read(found: Found, lecture: Lecture, released_notebook_json: str, settings: 
     """
     release, limit = release_of(released_notebook_json), int(settings.submission_mib * 2**20)
     if found.problem:
-        return Submission(found.student, lecture.name, None, ungradable=found.problem, digest=_digest({}, {}))
+        return Submission(found.student, lecture.name, None, ungradable=found.problem)
     listing = list_files(found.folder)
     chosen = choose(listing, lecture.name, release, limit, found.whole)
-    digest = _digest(listing.contents, listing.sizes)
+    digest = _digest(listing, limit)
     if chosen.reason:
         return Submission(found.student, lecture.name, None, repairs=chosen.repairs, ungradable=chosen.reason, digest=digest)
     files, said = _files_beside(chosen.path, listing, limit)
@@ -237,16 +238,16 @@ def choose(listing: Listing, lecture_name: str, release: Release, limit: int, wh
 
     A notebook that cannot be graded gives way to the next.
     """
-    named = [path for path in listing.sizes if path.lower().endswith(NOTEBOOK_ENDINGS) and PurePosixPath(path).name != "checks.json"]
-    candidates = [path for path in named if not whole or "/" not in path or _named_after(path, lecture_name)]
-    # A .json file counts as a notebook only where there is no .ipynb.
-    candidates = [path for path in candidates if path.lower().endswith(".ipynb")] or candidates
+    candidates = [path for path in listing.sizes if not whole or "/" not in path or _named_after(path, lecture_name)]
+    candidates = [path for path in candidates if path.lower().endswith(".ipynb")] or [
+        path for path in candidates if path.lower().endswith(RENAMED) and _named_after(path, lecture_name)
+    ]
     if not candidates:
         return Choice(reason=_nothing(listing, lecture_name, whole))
-    drafts = {}
+    drafts, left = {}, 2 * limit
     for path in sorted(candidates, key=lambda path: (not _exact(path, lecture_name), path.count("/"), path))[:MAX_NOTEBOOKS]:
-        too_large = listing.sizes[path] > limit
-        drafts[path] = Draft(reason=_too_large(path, listing.sizes[path], limit)) if too_large else draft(listing.read(path))
+        size, left = listing.sizes[path], left - listing.sizes[path]
+        drafts[path] = Draft(reason=_too_large(path, size, limit)) if size > limit or left < 0 else draft(listing.read(path))
     order = sorted(drafts, key=lambda path: _rank(path, drafts[path], listing, lecture_name, release), reverse=True)
     choices = {path: _prepared(path, drafts[path], release, lecture_name) for path in order}
     best = next((path for path in order if not choices[path].reason), order[0])
@@ -263,7 +264,8 @@ def _named_after(path: str, lecture_name: str) -> bool:
 
 
 def _rank(path: str, read: Draft, listing: Listing, lecture_name: str, release: Release) -> tuple:
-    return (_exact(path, lecture_name), -path.count("/"), similarity(read.cells, release), listing.newest[path], path)
+    exact, depth = _exact(path, lecture_name), path.count("/")
+    return (exact, -depth if exact else 0, similarity(read.cells, release), -depth, listing.newest[path], path)
 
 
 def _prepared(path: str, read: Draft, release: Release, lecture_name: str) -> Choice:
@@ -343,9 +345,10 @@ def _files_beside(notebook: str, listing: Listing, limit: int) -> tuple[dict[str
             else:
                 files[name] = content
     said += [f"{_shown(path)} was left out: links are not followed." for path in listing.links]
+    said = said[:MAX_SAID] + [f"{len(said) - MAX_SAID} more files were left out."] * (len(said) > MAX_SAID)
     if listing.full:
         said.append(f"More than {MAX_ENTRIES} files were handed in; the rest was not looked at.")
-    return files, said[:20] + [f"{len(said) - 20} more files were left out."] * (len(said) > 20)
+    return files, said
 
 
 def _left_out(name: str) -> str:
@@ -374,12 +377,14 @@ def handed_in_at(files: dict[str, bytes]) -> datetime | None:
         return None
 
 
-def _digest(contents: dict[str, bytes], sizes: dict[str, int]) -> str:
-    """SHA-256 over every file: its path, its size and, where it was read, its content."""
-    total = hashlib.sha256()
-    for path in sorted(sizes):
-        total.update(f"{len(path)} {path} {sizes[path]} ".encode("utf-8", "surrogatepass"))
-        total.update(hashlib.sha256(contents.get(path, b"")).digest())
+def _digest(listing: Listing, limit: int) -> str:
+    """SHA-256 over every file: its path, size and content; the time of its last change instead where it is too much to read."""
+    total, left = hashlib.sha256(), 2 * limit
+    for path in sorted(listing.sizes):
+        left -= listing.sizes[path]
+        content = listing.read(path) if left >= 0 else b"%d" % listing.newest[path]
+        total.update(f"{len(path)} {path} {listing.sizes[path]} ".encode("utf-8", "surrogatepass"))
+        total.update(hashlib.sha256(content).digest())
     return total.hexdigest()
 
 

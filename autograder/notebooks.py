@@ -10,7 +10,6 @@ the same bytes. `--check` executes nothing: it fails where the stored notebook i
 import argparse
 import ast
 import copy
-import os
 import re
 import shutil
 import sys
@@ -28,6 +27,7 @@ from . import checks, checks_writer
 from .check import PROGRESS_FILE
 from .errors import AutograderError, CourseError
 from .exercises import Exercise, Lecture, Prediction, lecture_names, load_lecture
+from .files import write_whole
 from .settings import load_settings
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -369,25 +369,20 @@ def stored_path(lecture: Lecture) -> Path:
 def build(lecture: Lecture) -> Path:
     """Build, execute and store the solved notebook, and beside it the checks that it reads; the path of it."""
     notebook = solved(lecture)
-    store(lecture.folder / checks.FILE, checks_writer.to_json(lecture))
-    store(stored_path(lecture), text(executed(notebook, lecture.folder)))
+    _store(lecture.folder / checks.FILE, checks_writer.to_json(lecture))
+    _store(stored_path(lecture), text(executed(notebook, lecture.folder)))
     return stored_path(lecture)
+
+
+def _store(path, text):
+    write_whole(path, text)
+    path.chmod(0o644)  # a file of the course, for everyone to read
 
 
 def text(notebook: NotebookNode) -> str:
     """A notebook as the text of a file."""
     nbformat.validate(notebook)
     return nbformat.writes(notebook) + "\n"
-
-
-def store(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def read(path: Path) -> NotebookNode:

@@ -84,11 +84,9 @@ _ATOMS = {
 def _build_tensor(body, tensors, storages):
     key, dtype = body["storage"], getattr(torch, body["dtype"])
     if key not in storages:
-        storages[key] = tensors[key].clone()  # aligned, and fresh for every call
-    whole = torch.empty(0, dtype=dtype).set_(storages[key].untyped_storage())
+        storages[key] = tensors[key].clone().to(body["device"])  # aligned, and fresh for every call
+    whole = torch.empty(0, dtype=dtype, device=body["device"]).set_(storages[key].untyped_storage())
     value = whole.as_strided(body["size"], body["stride"], body["offset"]).detach()
-    if body["device"] != "cpu":
-        value = value.to(body["device"])
     return torch.nn.Parameter(value) if body["parameter"] else value.requires_grad_(body["requires_grad"])
 
 

@@ -13,7 +13,6 @@ this interpreter by the environment variable JUPYTER_DEFAULT_PROVISIONER_NAME=wa
 import asyncio
 import atexit
 import contextlib
-import json
 import os
 import secrets
 import shutil
@@ -22,43 +21,47 @@ import socket
 import sys
 import tempfile
 from dataclasses import dataclass
-from queue import Empty
 
 import zmq
 import zmq.asyncio
 from jupyter_client.asynchronous import AsyncKernelClient
+from jupyter_client.connect import write_connection_file
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning import LocalProvisioner
-from traitlets import Dict, Enum, Integer, Tuple, Type
+from traitlets import Dict, Enum, Integer, Tuple, default
 
-from autograder import sandbox
+from autograder import cold, sandbox
 from autograder.limits import Limits
 from autograder.plans import PLANS
 from autograder.preload import COURSE
-from autograder.warm import Zygote, ZygoteError, clean
+from autograder.warm import INHERITABLE, Zygote, clean
 
-CHANNELS = ("shell", "iopub", "stdin", "control", "hb")  # as in kernel_app
+PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}  # in the order of kernel_app.CHANNELS
 ARGUMENTS = ("--HistoryManager.enabled=False", "--InteractiveShell.xmode=Plain")  # no database; tracebacks in 20 ms, not 150
+CONNECTION_FILE = 5  # python -m ipykernel_launcher -f FILE: what follows is for IPKernelApp
+GENERIC = ("python", "python3")  # names that jupyter_client replaces with this interpreter
 READY_SECONDS = 60
 BACKLOG = 16
 
 
-def bind(folder):
-    """Five listening Unix sockets in a folder of ours, and the connection that leads to them.
-
-    The path of a Unix socket has at most 107 bytes: keep the folder's short.
-    """
-    connection = {"transport": "ipc", "ip": f"{folder}/s", "key": secrets.token_hex(32), "signature_scheme": "hmac-sha256"}
+def listen(folder):
+    """Five listening Unix sockets in a folder of ours; a path there has at most 107 bytes, so keep the folder's short."""
     listeners = []
-    for port, channel in enumerate(CHANNELS, 1):
-        connection[f"{channel}_port"] = port
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listeners.append(listener)
+    for port in PORTS.values():
+        path = f"{folder}/s-{port}"
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(f"{folder}/s-{port}")
-        listener.bind(f"{folder}/s-{port}")
+            os.unlink(path)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(path)
         listener.listen(BACKLOG)
-    return connection, listeners
+        listeners.append(listener)
+    return listeners
+
+
+def connection_to(folder):
+    """What client and kernel need to know of the sockets there, with a new key."""
+    key = secrets.token_hex(32)
+    return {"transport": "ipc", "ip": f"{folder}/s", "key": key, "signature_scheme": "hmac-sha256", **PORTS}
 
 
 def limited_context(limits):
@@ -71,8 +74,8 @@ def limited_context(limits):
 
 
 @dataclass
-class WarmKernel:
-    """A running kernel.
+class Kernel:
+    """A running kernel, warm or cold.
 
     client: a connected AsyncKernelClient. died: a future of warm.Ended, set when the kernel has ended and nothing of it is left.
     """
@@ -126,10 +129,15 @@ async def connected(connection, context):
     client = AsyncKernelClient(context=context)
     client.load_connection_info(connection)
     client.start_channels(hb=False)
+    await welcome(client, READY_SECONDS)
+    return client
+
+
+async def welcome(client, timeout):
+    """Wait until the kernel has greeted this subscriber of its output."""
     message = {}
     while message.get("msg_type") != "iopub_welcome":
-        message = await client.get_iopub_msg(timeout=READY_SECONDS)
-    return client
+        message = await client.get_iopub_msg(timeout=timeout)
 
 
 @contextlib.asynccontextmanager
@@ -143,7 +151,7 @@ async def start_warm_kernel(zygote, files=None, limits=Limits(), env=None, threa
         hides: packages that must not be importable; the zygote must have been started so.
         arguments: of IPKernelApp.
     Returns:
-        WarmKernel.
+        Kernel.
     Raises:
         warm.ZygoteError: the zygote is busy, gone, or cannot fork.
         ValueError: the zygote does not hide what is to be hidden.
@@ -153,7 +161,7 @@ async def start_warm_kernel(zygote, files=None, limits=Limits(), env=None, threa
     folder = tempfile.mkdtemp(prefix="k")
     context = limited_context(limits)
     try:
-        connection, listeners = bind(folder)
+        connection, listeners = connection_to(folder), listen(folder)
         request = {
             "module": "autograder.kernel_app", "connection": connection, "arguments": list(arguments),
             "env": {**clean(zygote.home or "/tmp"), **(env or {})}, "cwd": None, "seed": seed, "threads": threads,
@@ -165,7 +173,7 @@ async def start_warm_kernel(zygote, files=None, limits=Limits(), env=None, threa
         try:
             await ready(forked)
             client = await connected(connection, context)
-            yield WarmKernel(client, forked, died)
+            yield Kernel(client, forked, died)
             client.stop_channels()
         finally:
             forked.kill()
@@ -173,6 +181,60 @@ async def start_warm_kernel(zygote, files=None, limits=Limits(), env=None, threa
     finally:
         context.destroy(linger=0)
         shutil.rmtree(folder)
+
+
+@contextlib.asynccontextmanager
+async def start_cold_kernel(python, files=None, limits=Limits(), env=None, threads=1, seed=0, hides=(), arguments=ARGUMENTS):
+    """As start_warm_kernel, with an ordinary process of the interpreter at that path: slower, and with no walls.
+
+    Raises:
+        TimeoutError: the kernel does not answer; does that interpreter have ipykernel, numpy and torch?
+    """
+    folder = tempfile.mkdtemp(prefix="k")
+    context = limited_context(limits)
+    try:
+        cold.prepare(folder, files)
+        where = {"transport": "ipc", "ip": f"{folder}/s"} if os.name == "posix" else {"transport": "tcp"}
+        path, connection = write_connection_file(f"{folder}/c.json", key=secrets.token_hex(32).encode(), **where)
+        command = [python, "-m", "ipykernel_launcher", "-f", path, *arguments]
+        process = cold.Cold(command, folder, cold.environment(folder, env), limits)
+        died = asyncio.ensure_future(cold.watch(process))
+        try:
+            client = AsyncKernelClient(context=context)
+            client.load_connection_info(connection)
+            client.start_channels(hb=False)
+            await answer(client, died)
+            await client.execute_interactive(cold.first_code(seed, threads, hides), silent=True, timeout=READY_SECONDS)
+            yield Kernel(client, process, died)
+            client.stop_channels()
+        finally:
+            process.kill()
+            await died
+    finally:
+        context.destroy(linger=0)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def answer(client, died):
+    """Wait until a cold kernel answers."""
+    waiting = asyncio.ensure_future(client.wait_for_ready(timeout=READY_SECONDS))
+    await asyncio.wait((waiting, died), return_when=asyncio.FIRST_COMPLETED)
+    if not waiting.done():
+        waiting.cancel()
+        raise TimeoutError(f"the kernel ended with code {died.result().code} before it answered")
+    waiting.result()
+
+
+ZYGOTES = {}  # by plan and preload: those that stock tools use, which cannot start one themselves
+
+
+def shared_zygote(plan, modules):
+    """The zygote of this process for such kernels, started at first use."""
+    key = plan.name, tuple(modules)
+    if key not in ZYGOTES or not ZYGOTES[key].alive():
+        ZYGOTES[key] = Zygote.start(plan, modules, shared=True, env=None if plan.locks else {**os.environ, **INHERITABLE})
+        atexit.register(ZYGOTES[key].stop)
+    return ZYGOTES[key]
 
 
 class WarmForkProvisioner(LocalProvisioner):
@@ -196,8 +258,10 @@ class WarmForkProvisioner(LocalProvisioner):
         return sandbox.at_least().plan if self.level == "auto" else PLANS[self.level]
 
     def forks(self):
-        """Whether this kernel can be a fork of this interpreter."""
-        return zygote_possible() and os.path.realpath(self.kernel_spec.argv[0]) in INTERPRETERS
+        """Whether this kernel can be a fork of this interpreter: on Linux, and for a kernelspec that runs IPython with it."""
+        program, *arguments = self.kernel_spec.argv
+        same = program in GENERIC or os.path.abspath(program) == os.path.abspath(sys.executable)
+        return sys.platform.startswith("linux") and same and arguments[:2] == ["-m", "ipykernel_launcher"]
 
     async def pre_launch(self, **kwargs):
         """KernelManager.pre_start_kernel calls this before every start: choose sockets and write the connection file."""
@@ -206,8 +270,8 @@ class WarmForkProvisioner(LocalProvisioner):
             manager = self.parent
             manager.cache_ports = False
             manager.transport, manager.ip = "ipc", f"{self.folder}/s"
-            for port, channel in enumerate(CHANNELS, 1):
-                setattr(manager, f"{channel}_port", port)
+            for name, port in PORTS.items():
+                setattr(manager, name, port)
         elif self.plan.locks:
             raise sandbox.Refused(
                 f"kernel {self.kernel_spec.display_name!r} runs {self.kernel_spec.argv[0]}, which cannot be forked from "
@@ -221,9 +285,10 @@ class WarmForkProvisioner(LocalProvisioner):
             return await super().launch_kernel(cmd, **kwargs)
         plan, limits, cwd = self.plan, Limits(**self.limits), str(kwargs.get("cwd") or os.getcwd())
         zygote = shared_zygote(plan, self.preload)
+        connection = {name: value.decode() if isinstance(value, bytes) else value for name, value in self.connection_info.items()}
         request = {
-            "module": "autograder.kernel_app", "connection": text(self.connection_info), "arguments": [*ARGUMENTS, *extra(cmd)],
-            "env": clean("/tmp") if plan.locks else {**kwargs.get("env", os.environ), **HASH_SEED},
+            "module": "autograder.kernel_app", "connection": connection, "arguments": [*ARGUMENTS, *cmd[CONNECTION_FILE:]],
+            "env": clean("/tmp") if plan.locks else {**kwargs.get("env", os.environ), "PYTHONHASHSEED": "0"},
             "cwd": None if plan.locks else cwd, "seed": self.seed, "threads": self.threads,
         }  # fmt: skip
         listeners = listen(self.folder)
@@ -251,3 +316,32 @@ class WarmForkProvisioner(LocalProvisioner):
         if self.folder and not restart:
             shutil.rmtree(self.folder, ignore_errors=True)
             self.folder = None
+
+
+class WarmKernelClient(AsyncKernelClient):
+    """A client that waits for its kernel no longer than it must; upstream waits 200 ms for the output to fall silent."""
+
+    async def _async_wait_for_ready(self, timeout=None):
+        """nbclient calls this after it has started the channels: the kernel greets whoever has subscribed to its output."""
+        await welcome(self, timeout or READY_SECONDS)
+        self.kernel_info()
+        self._handle_kernel_info_reply(await self.get_shell_msg(timeout=timeout or READY_SECONDS))
+
+    wait_for_ready = _async_wait_for_ready
+
+
+class WarmKernelManager(AsyncKernelManager):
+    """For nbclient (kernel_manager_class): as upstream, with limits on what a client holds and without its waits."""
+
+    @default("client_factory")
+    def _client_factory_default(self):
+        return WarmKernelClient
+
+    @default("context")
+    def _context_default(self):
+        self._created_context = True
+        return limited_context(Limits())
+
+    async def _async_finish_shutdown(self, waittime=None, pollinterval=0.005, restart=False):
+        """shutdown_kernel calls this after it has asked the kernel to end."""
+        await super()._async_finish_shutdown(waittime, pollinterval, restart)

@@ -5,11 +5,14 @@ Course tests, `make grade` and newcomers use it. What each one must come out as 
 
 import copy
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from .errors import CourseError
 from .exercises import Exercise, Lecture, standalone_text
+from .settings import Settings
 
 FORGERY = '''
 import builtins, json, sys
@@ -66,6 +69,28 @@ EXPECTED = {
     "broken_json": Fate("ungradable", None),
     "forged_score": Fate("graded", None),
 }
+
+
+def write(lecture: Lecture, settings: Settings, folder: Path) -> list[str]:
+    """Write the sample class as `folder`/STUDENT/LECTURE/LECTURE.ipynb; what stood there of these students is replaced.
+
+    Raises:
+        CourseError: the lecture is not released yet.
+    """
+    name = f"{lecture.name}.ipynb"
+    try:
+        released = (settings.course / lecture.name / name).read_text(encoding="utf-8")
+        solved = (lecture.folder / name).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise CourseError(f"{error.filename} is missing: run make notebooks, then autograder release {lecture.name}") from error
+    students = []
+    for student, text in sample_class(lecture, released, solved):
+        own = Path(folder) / student / lecture.name
+        shutil.rmtree(own, ignore_errors=True)
+        own.mkdir(parents=True)
+        (own / name).write_text(text, encoding="utf-8")
+        students.append(student)
+    return students
 
 
 def sample_class(lecture: Lecture, released: str, solved: str) -> Iterator[tuple[str, str]]:

@@ -135,7 +135,8 @@ def try_out(plan):
     with tempfile.TemporaryDirectory() as folder, targets(folder) as aims, Zygote.start(plan, modules=()) as zygote:
         ours, theirs = socket.socketpair()
         request = {
-            "module": "autograder.selftest", "targets": aims, "env": clean("/tmp"), "cwd": None, "seed": 0, "threads": 1,
+            "module": "autograder.selftest", "targets": aims, "env": clean("/tmp"), "cwd": None if plan.locks else folder,
+            "seed": 0, "threads": 1,
         }  # fmt: skip
         forked = zygote.spawn(request, Limits(), [theirs])
         theirs.close()

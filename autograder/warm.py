@@ -137,7 +137,7 @@ class Zygote:
             raise ZygoteError("the zygote already runs a kernel: stop that one first, or start another zygote")
         if self.group:
             self.group.allow(limits)
-        scratch = self._scratch(files)
+        scratch = folder_of(self.uid) if request["cwd"] is None and not self.plan.root else None
         ready, tell_ready = os.pipe()
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         passed = [memory_file(json.dumps(request).encode()), tell_ready, memory_file(packed(files, limits))]
@@ -153,12 +153,6 @@ class Zygote:
         kernel = Forked(mine, answer["pid"], ready, scratch, self.group)
         self.kernels.append(kernel)
         return kernel
-
-    def _scratch(self, files):
-        """A folder for the kernel, where it has no file system of its own and is not to work in place."""
-        if self.plan.root or not (self.plan.locks or files):
-            return None
-        return folder_of(self.uid)
 
     def stop(self):
         """End the zygote and its kernels."""
@@ -269,19 +263,18 @@ def folder_of(uid):
     return folder
 
 
+INHERITABLE = {  # what a zygote needs in its environment
+    "PYTHONHASHSEED": "0",  # hashes of strings are the same in all forks anyway; so they are also the same in every run
+    "OPENBLAS_NUM_THREADS": "1",  # else importing numpy starts threads
+    "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+    "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # torch.cuda.is_available() without initialising CUDA, which no fork survives
+}
+
+
 def clean(home):
-    """An environment without anything of ours: no tokens, no HOME."""
+    """An environment without anything of ours: no tokens, no folders."""
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    return {
-        "PATH": "/usr/local/bin:/usr/bin:/bin",
-        "HOME": home,
-        "PYTHONHASHSEED": "0",  # str hashes are the same in all forks anyway; so they are also the same in every run
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "OPENBLAS_NUM_THREADS": "1",  # else importing numpy starts threads
-        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # torch.cuda.is_available() without initialising CUDA, which no fork survives
-        **kept,
-    }
+    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home, "PYTHONDONTWRITEBYTECODE": "1", **INHERITABLE, **kept}
 
 
 def memory_file(content):

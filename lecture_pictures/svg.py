@@ -65,6 +65,8 @@ class Drawing:
     def words(self, x, y, words, size=13, anchor="middle", colour=INK, mono=False, bold=False):
         """Words whose vertical centre is y; anchor is the side of x they stand on: start, middle or end."""
         words = str(words)
+        if not words:
+            return x
         look = f'font-family="{MONO if mono else SANS}" font-size="{size}" text-anchor="{anchor}" fill="{colour}"'
         look += ' font-weight="bold"' if bold else ""
         text = escaped(words)
@@ -74,11 +76,14 @@ class Drawing:
         self._cover(left, y - size * 0.7, left + width, y + size * 0.7)
         return left + width
 
-    def line(self, *points, colour=INK, weight=1.5, dashed=False, arrow=False):
-        """Straight pieces through the points, each (x, y); with an arrow head at the last one."""
-        look = f'fill="none" stroke="{colour}" stroke-width="{weight:g}"' + (
-            ' stroke-dasharray="4 3"' if dashed else ""
-        )
+    def line(self, *points, colour=INK, weight=1.5, dashes="", arrow=False):
+        """Straight pieces through the points, each (x, y); with an arrow head at the last one.
+
+        Args:
+            dashes: lengths of dashes and gaps as SVG writes them; empty for a solid line.
+        """
+        look = f'fill="none" stroke="{colour}" stroke-width="{weight:g}"'
+        look += f' stroke-dasharray="{dashes}"' if dashes else ""
         *_, (x0, y0), (x1, y1) = points
         if arrow:
             length = hypot(x1 - x0, y1 - y0) or 1.0

@@ -296,7 +296,7 @@ def _(x, k):
         "let integers decide.",
         "Guess: square root in float64 (x.double()), rounded, as int64. Proof: the guess times itself, compared "
         "with x. What would the square root of a negative number be? clamp(min=0) avoids the question.",
-        "root = x.clamp(min=0).double().sqrt().round().long(), and then return x[root * root == ___].",
+        "root = x.clamp(min=0).double().sqrt().___().long(), and then return x[root * root == ___].",
     ],
 )
 def perfect_squares(x):
@@ -996,8 +996,8 @@ def _(shape, index):
         "counted once. You need an operation that adds for every value.",
         "counts.index_put_((values,), ones, accumulate=True) adds, and so does counts.scatter_add_(0, values, "
         "ones). The ones have the shape and dtype of values.",
-        "counts = torch.zeros(bins, dtype=torch.int64); then counts.index_put_((values,), "
-        "torch.ones_like(values), accumulate=___); then return counts.",
+        "Start from counts, bins zeros of dtype int64; then counts.index_put_((values,), ___, accumulate=___); then "
+        "return counts.",
     ],
 )
 def histogram(values, bins):
