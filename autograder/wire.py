@@ -236,8 +236,8 @@ def _tree(node, tensors) -> Any:
     if kind == "set":
         return frozenset(_key(below(item)) for item in body)
     if kind == "slice":
-        start, stop, step = map(below, body)
-        return SeenObject("slice", f"{start}:{stop}:{step}")
+        start, stop, step = ("" if part is None else part for part in map(below, body))
+        return SeenObject("slice", f"{start}:{stop}:{step}" if step else f"{start}:{stop}")
     if kind == "tensor":
         return _seen_tensor(body, tensors)
     if kind in ("array", "scalar"):
