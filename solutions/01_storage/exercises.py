@@ -1,7 +1,6 @@
-"""Lecture 01, storage, strides, contiguity: where the numbers of a tensor are, and what it costs to have them "
-"elsewhere."""
+"""Lecture 01, storage, strides, contiguity: where the numbers of a tensor lie, and what moving them costs."""
 
-# ruff: noqa: B905 - zip without strict is how students write it, and stopping early is one of the wrong answers
+# ruff: noqa: B905, RUF007 - zip without strict is how students write it, and stopping early is one of the wrong answers
 
 from math import prod
 
@@ -9,14 +8,12 @@ import torch
 
 from autograder.exercises import exercise, prediction
 from autograder.properties import device_agnostic, no_warnings, same_sharing, same_strides, small_storage
-import itertools
 
 DTYPES = [torch.float32, torch.int64, torch.bool, torch.float16, torch.complex64, torch.float64, torch.uint8]
 
 
 def some_view(rng, dtype=torch.float32, most=5):
-    """A random view: a small tensor of distinct numbers, then up to three of slice, step, transpose, select, "
-    "expand."""
+    """A random view: a small tensor of distinct numbers, then up to three slices, steps, transposes, expansions ..."""
     shape = [rng.integer(1, most) for _ in range(rng.integer(1, 3))]
     t = rng.permutation(prod(shape)).view(shape).to(dtype)
     for _ in range(rng.integer(0, 3)):
@@ -584,7 +581,7 @@ def _(size, stride):
 )
 def _(size, stride):
     steps = [s for n, s in zip(size, stride) if n != 1]
-    return 0 in size or (all(a > b for a, b in itertools.pairwise(steps)) and 0 not in steps)
+    return 0 in size or (all(a > b for a, b in zip(steps, steps[1:])) and 0 not in steps)
 
 
 @is_contiguous_from.wrong(
