@@ -11,6 +11,7 @@ import html
 import inspect
 import json
 import os
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -189,4 +190,4 @@ def _source(function) -> list[str]:
         space = current.__globals__
         named = [space[name] for name in code.co_names if name in space]
         waiting += [f for f in named if getattr(f, "__globals__", None) is space]
-    return [inspect.cleandoc(text) for text in texts]
+    return [textwrap.dedent(text) for text in texts]

@@ -19,6 +19,7 @@ TOLERANCES = {  # rtol, atol: those of torch.testing.assert_close
     "complex128": (1e-7, 1e-7),
     "complex64": (1.3e-6, 1e-5),
 }
+ELSEWHERE = 10  # times as much on a GPU, whose sums run in another order from kernel to kernel
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,7 @@ ASPECTS = {  # aspect: what is said when it differs
     "storage": "How large is the storage behind your result? A view keeps all of it alive.",
     "gradient": "Call .backward() on your result and look at the .grad of the input.",
     "operations": "Count what your code does for a large input. One operation on the whole tensor replaces a loop.",
+    "memory": "Which of your steps copies, and how much of what it copies is needed?",
     "forbidden call": "Find a way without this operation.",
     "warnings": "Read the warning: it names the cause.",
     "requires_grad": "Is the result connected to the graph of the input?",
@@ -165,7 +167,7 @@ def _tensor(path, expected, got, tolerance):
         return _parts(path, expected, got, tolerance)
     if got.value is None and expected.value is not None:
         return _differs("value", path, show(expected), f"nothing: {got.withheld or 'no values came'}")
-    if expected.value is None or _close(expected.value, got.value, expected.dtype, tolerance):
+    if expected.value is None or _close(expected.value, got.value, expected, tolerance):
         return None
     return _differs("value", path, show(expected), show(got) + _where(expected, got, tolerance))
 
@@ -184,7 +186,7 @@ def _masked(path, expected, got, tolerance):
     data, other, mask = (_dense(part) for part in (expected.parts["data"], got.parts["data"], expected.parts["mask"]))
     if data is None or other is None or other.shape != data.shape or other.dtype != data.dtype:
         return _differs("value", f"{path}.get_data()", show(expected.parts["data"]), show(got.parts["data"]))
-    if _close(data[mask], other[mask], expected.dtype, tolerance):
+    if _close(data[mask], other[mask], expected, tolerance):
         return None
     return _differs("value", f"{path} where it is specified", show_values(data[mask]), show_values(other[mask]))
 
@@ -206,10 +208,16 @@ def _dense(seen):
         return None
 
 
-def _close(expected, got, dtype, tolerance):
-    if dtype not in TOLERANCES:
+def _limits(seen: SeenTensor, tolerance) -> tuple[float, float]:
+    """(rtol, atol) for a tensor of a floating point dtype, where it lives."""
+    rtol, atol = tolerance or TOLERANCES[seen.dtype]
+    return (rtol, atol) if seen.device == "cpu" else (rtol * ELSEWHERE, atol * ELSEWHERE)
+
+
+def _close(expected, got, seen, tolerance):
+    if seen.dtype not in TOLERANCES:
         return torch.equal(expected, got)
-    rtol, atol = tolerance or TOLERANCES[dtype]
+    rtol, atol = _limits(seen, tolerance)
     wide = torch.complex128 if expected.is_complex() else torch.float64
     return torch.allclose(got.to(wide), expected.to(wide), rtol=rtol, atol=atol, equal_nan=True)
 
@@ -219,7 +227,7 @@ def _where(expected, got, tolerance):
     if expected.value.dim() == 0 or expected.value.numel() < 2:
         return ""
     if expected.dtype in TOLERANCES:
-        rtol, atol = tolerance or TOLERANCES[expected.dtype]
+        rtol, atol = _limits(expected, tolerance)
         wide = torch.complex128 if expected.value.is_complex() else torch.float64
         apart = ~torch.isclose(got.value.to(wide), expected.value.to(wide), rtol=rtol, atol=atol, equal_nan=True)
     else:
@@ -266,6 +274,11 @@ def _sharing(seen: SeenTensor) -> str:
 def _op_budget(expected, got, tolerance, extra):
     allowed, used = sum(expected.ops.values()) + extra, sum(got.ops.values())
     return _differs("operations", "the call", f"at most {allowed} torch operations", used) if used > allowed else None
+
+
+def _copy_budget(expected, got, tolerance, extra):
+    allowed, used = expected.new_bytes + extra, got.new_bytes
+    return _differs("memory", "the call", f"at most {allowed} bytes of new memory", used) if used > allowed else None
 
 
 def _never_calls(expected, got, tolerance, *names):
@@ -315,6 +328,7 @@ _PROPERTIES = {
     "same_requires_grad": _each_leaf("requires_grad", lambda seen: seen.requires_grad),
     "small_storage": _each_leaf("storage", lambda seen: f"{seen.storage_bytes} bytes"),
     "op_budget": _op_budget,
+    "copy_budget": _copy_budget,
     "never_calls": _never_calls,
     "no_warnings": _no_warnings,
     "gradient": _gradient,

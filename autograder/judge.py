@@ -5,7 +5,7 @@ described the student's calls.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from . import probe, wire
 from .diagnosis import Diagnosis, Misconception, Rules, construct, diagnose, given_text, kinds_text
@@ -34,11 +34,11 @@ class Question:
         return Probe(self.exercise.id, self.exercise.check_cell, wire.probe_code(self.exercise.id, self.message))
 
 
-def question(exercise: Exercise, seed: int) -> Question:
-    """The visible cases of `exercise`, and all those made from the private `seed`."""
+def question(exercise: Exercise, seed: int, device: str = "cpu") -> Question:
+    """The visible cases of `exercise`, and all those made from the private `seed`, with their tensors on `device`."""
     visible = exercise.visible_cases()
     cases = [*visible, *exercise.all_cases(seed)]
-    return Question(exercise, len(cases), len(visible), _message(exercise, cases, seed))
+    return Question(exercise, len(cases), len(visible), _message(exercise, cases, seed, device, threads=1))
 
 
 def visible_question(exercise: Exercise) -> Question:
@@ -47,7 +47,7 @@ def visible_question(exercise: Exercise) -> Question:
     return Question(exercise, len(cases), len(cases), _message(exercise, cases, VISIBLE_SEED))
 
 
-def _message(exercise, cases, seed):
+def _message(exercise, cases, seed, device="cpu", threads=0):
     return wire.pack_question(
         cases,
         exercise.arguments,
@@ -55,6 +55,8 @@ def _message(exercise, cases, seed):
         driver=standalone_text(exercise.driver, "driver") if exercise.driver else "",
         gradient=exercise.gradient,
         fake_cuda=any(wanted.name == "device_agnostic" for wanted in exercise.properties),
+        device=device,
+        threads=threads,
     )
 
 
@@ -93,12 +95,16 @@ def verdict(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
     Args:
         cells: the texts of the student's code cells up to the graded one; rules about the source are read from them.
     """
-    exercise = asked.exercise
     if given.failure:
-        return lost(exercise, given.failure)
+        return lost(asked.exercise, given.failure)
+    return replace(_judged(asked, given, cells), seconds=sum(seen.seconds for seen in given.seen))
+
+
+def _judged(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
+    exercise = asked.exercise
     expected = seen_by(exercise.function, asked.message)
     found = diagnose(
-        rules(exercise), expected, given.seen, cells, misconceptions(exercise, asked.message), asked.visible
+        rules(asked.exercise), expected, given.seen, cells, misconceptions(exercise, asked.message), asked.visible
     )
     if found is None:
         return Verdict(exercise.id, exercise.number, exercise.points, exercise.points)
@@ -132,6 +138,7 @@ _HIDDEN = {
     "raised": "it raised an error where none is expected",
     "inputs": "{path} is not what it should be",
     "operations": "it takes more torch operations than allowed",
+    "memory": "it takes more memory than allowed",
     "warnings": "a warning came",
 }
 

@@ -25,7 +25,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 MIME = "application/vnd.autograder.reply"
 MAX_NODES = 200_000  # of the tree of one answer
 MAX_DEPTH = 60
-MAX_TENSOR_BYTES = 32 << 20
+MAX_TENSOR_BYTES = 8 << 20  # of one message; base64 and the header fit into 16 MiB
 MAX_TEXT = 10_000
 
 
@@ -36,7 +36,7 @@ def unpack(message: bytes) -> tuple[dict, dict]:
     """The metadata and the tensors of a message."""
     (length,) = struct.unpack("<Q", message[:8])
     header = json.loads(message[8 : 8 + length])
-    return {key: json.loads(text) for key, text in header["__metadata__"].items()}, _load_tensors(message)
+    return json.loads(header["__metadata__"]["tree"]), _load_tensors(message)
 
 
 def build(node, tensors, storages):
@@ -84,11 +84,9 @@ _ATOMS = {
 def _build_tensor(body, tensors, storages):
     key, dtype = body["storage"], getattr(torch, body["dtype"])
     if key not in storages:
-        storages[key] = tensors[key].clone()  # aligned, and fresh for every call
-    whole = torch.empty(0, dtype=dtype).set_(storages[key].untyped_storage())
+        storages[key] = tensors[key].clone().to(body["device"])  # aligned, and fresh for every call
+    whole = torch.empty(0, dtype=dtype, device=body["device"]).set_(storages[key].untyped_storage())
     value = whole.as_strided(body["size"], body["stride"], body["offset"]).detach()
-    if body["device"] != "cpu":
-        value = value.to(body["device"])
     return torch.nn.Parameter(value) if body["parameter"] else value.requires_grad_(body["requires_grad"])
 
 
@@ -96,15 +94,25 @@ def _build_tensor(body, tensors, storages):
 
 
 class _CountOps(TorchDispatchMode):
-    """Counts what is dispatched, by operation."""
+    """Counts what is dispatched, by operation, and the bytes that the results take beyond the memory of their inputs."""
 
     def __init__(self):
         super().__init__()
         self.counts = {}
+        self.new_bytes = 0
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         self.counts[str(func)] = self.counts.get(str(func), 0) + 1
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        known = {_address(t) for t in _leaves([args, kwargs or {}])}
+        self.new_bytes += sum(t.untyped_storage().nbytes() for t in _leaves(result) if _address(t) not in known | {None})
+        return result
+
+
+def _address(t):
+    """Where the memory of a plain strided tensor begins; None of others, and where there is none."""
+    plain = type(t) in (torch.Tensor, torch.nn.Parameter) and t.layout == torch.strided and t.device.type != "meta"
+    return t.untyped_storage().data_ptr() or None if plain else None
 
 
 class _Nowhere:
@@ -122,7 +130,9 @@ class _Nowhere:
 def reset_state(seed: int) -> None:
     """Undo what an earlier cell may have left behind: seeds, default dtype and device, grad mode, warning filters."""
     random.seed(seed)
-    torch.manual_seed(seed)
+    torch.default_generator.manual_seed(seed)  # torch.manual_seed formats a stack for every lazy device: 4 ms
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % (1 << 32))
     torch.set_default_dtype(torch.float32)
@@ -157,7 +167,7 @@ def observe(function, arguments: dict, *, driver=None, gradient=False, fake_cuda
         pack.name_inputs(arguments)
     seen.setdefault("seconds", time.perf_counter() - started)
     seen["inputs"] = [[name, pack.describe(value)] for name, value in arguments.items()]
-    seen["ops"] = counter.counts
+    seen["ops"], seen["new_bytes"] = counter.counts, counter.new_bytes
     seen["warnings"] = [f"{w.category.__name__}: {_text(w.message)}" for w in caught][:20]
     return seen
 
@@ -187,22 +197,36 @@ def _leaves(result, depth=0):
     return []
 
 
-def on_fake_cuda(function, arguments: dict, driver=None) -> dict:
-    """Call `function` with its tensors moved to a fake GPU: shows a missing `device=` on a machine that has none."""
+NEEDS_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "cannot be called on meta tensors", "torch.nonzero()")
+
+
+def on_fake_cuda(function, arguments: dict, driver=None) -> dict | None:
+    """Call `function` with its tensors moved to a fake GPU: shows a missing `device=` on a machine that has none.
+
+    None where the function reads values, which a fake tensor has not: then this tells nothing.
+    """
     from torch._subclasses.fake_tensor import FakeTensorMode
-    from torch.utils._pytree import tree_map_only
 
     call = function if driver is None else lambda *case: driver(function, *case)
-    with FakeTensorMode(allow_non_fake_inputs=False) as mode:
-        moved = lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device="cuda")
-        values = tree_map_only(torch.Tensor, moved, list(arguments.values()))
-        try:
-            with contextlib.redirect_stdout(_Nowhere()), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                result = call(*values)
-        except (Exception, SystemExit) as error:
-            return {"raised": type(error).__name__, "message": _text(error), "devices": []}
-    del mode
+    with FakeTensorMode(allow_non_fake_inputs=False):
+        seen = _elsewhere(call, arguments, "cuda")
+    if "not linked with support for cuda" in seen["message"]:  # brackets and .to() need a build with CUDA, fake or not
+        seen = _elsewhere(call, arguments, "meta")
+        seen["devices"] = ["cuda" if device == "meta" else device for device in seen["devices"]]
+    return None if any(sign in f"{seen['raised']}: {seen['message']}" for sign in NEEDS_VALUES) else seen
+
+
+def _elsewhere(call, arguments, device):
+    from torch.utils._pytree import tree_map_only
+
+    moved = lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device)
+    values = tree_map_only(torch.Tensor, moved, list(arguments.values()))
+    try:
+        with contextlib.redirect_stdout(_Nowhere()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = call(*values)
+    except (Exception, SystemExit) as error:
+        return {"raised": type(error).__name__, "message": _text(error), "devices": []}
     return {"raised": "", "message": "", "devices": sorted({t.device.type for t in _leaves(result)})}
 
 
@@ -332,7 +356,7 @@ class Pack:
 
     def message(self, **metadata) -> bytes:
         """The finished message."""
-        return _save_tensors(self.tensors, {key: json.dumps(value) for key, value in metadata.items()})
+        return _save_tensors(self.tensors, {"tree": json.dumps(metadata)})  # one key: safetensors keeps no order of several
 
 
 def _plain(value):
@@ -389,6 +413,8 @@ def answer(function, question: bytes) -> bytes:
             zip(meta["arguments"], build({"tuple": case}, tensors, {}), strict=True)  # fresh at every call
         )
         reset_state(meta["seed"] + number)
+        if meta["threads"] and torch.get_num_threads() != meta["threads"]:
+            torch.set_num_threads(meta["threads"])  # it changes the last digits of sums
         seen.append(observe(function, arguments(), driver=driver, gradient=meta["gradient"], pack=pack))
         if meta["fake_cuda"]:
             seen[-1]["fake_cuda"] = on_fake_cuda(function, arguments(), driver)

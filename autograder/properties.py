@@ -27,6 +27,7 @@ TEXTS = {
     "same_kind": "kind of tensor",
     "no_warnings": "no warnings",
     "op_budget": "no more torch operations than needed",
+    "copy_budget": "copies no more than needed",
     "never_calls": "does not call {0}",
     "gradient": "gradient",
     "finite_gradient": "gradient is finite",
@@ -51,6 +52,11 @@ no_loops = Property("no_loops")  # read from the source: no for, while, comprehe
 def op_budget(extra: int = 6) -> Property:
     """At most `extra` dispatched operations more than the reference needs, on every case."""
     return Property("op_budget", (extra,))
+
+
+def copy_budget(extra: int = 128) -> Property:
+    """At most `extra` bytes of new memory more than the reference needs, intermediate results included, on every case."""
+    return Property("copy_budget", (extra,))
 
 
 def never_calls(*names: str) -> Property:

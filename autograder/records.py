@@ -147,6 +147,7 @@ class Seen:
         inputs: the arguments after the call, as the same kind of tree, by name.
         gradients: by the path of the input, a SeenTensor or None; empty when none were asked for.
         ops: how often each torch operation was dispatched, by name ("aten.add.Tensor").
+        new_bytes: of the memory that the operations' results took beyond that of their inputs.
         warnings: "Category: text" of each warning.
         seconds: wall time of the call.
         fake_cuda: how the same call went on a fake GPU: {"raised", "message", "devices"}; None when it was not tried.
@@ -157,6 +158,7 @@ class Seen:
     inputs: dict[str, Any] = field(default_factory=dict)
     gradients: dict[str, Any] = field(default_factory=dict)
     ops: dict[str, int] = field(default_factory=dict)
+    new_bytes: int = 0
     warnings: tuple[str, ...] = ()
     seconds: float = 0.0
     fake_cuda: dict[str, Any] | None = None
@@ -185,6 +187,7 @@ class Verdict:
         message: for the student: what was expected, what came, the smallest failing input, the likely misconception,
             the next step; "" when nothing is wrong.
         by_hand: it waits for a person's judgement.
+        seconds: wall time of the student's calls, as measured in the student's process; None when nothing was called.
     """
 
     exercise: str
@@ -194,6 +197,7 @@ class Verdict:
     codes: tuple[str, ...] = ()
     message: str = ""
     by_hand: bool = False
+    seconds: float | None = None
 
 
 STATES = ("graded", "repaired", "ungradable", "error")

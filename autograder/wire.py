@@ -29,31 +29,35 @@ class Unreadable(ValueError):
 # ---- questions ------------------------------------------------------------------------------------------------------
 
 
-def pack_question(cases, arguments, *, seed=0, driver="", gradient=False, fake_cuda=False) -> bytes:
+def pack_question(cases, arguments, *, seed=0, driver="", gradient=False, fake_cuda=False, device="cpu", threads=0) -> bytes:
     """The message that asks for a function's answers on `cases`, a list of tuples of values named `arguments`.
 
-    Tensors keep their strides, and those of one case that share memory share it again on the other side.
+    Tensors keep their strides, and those of one case that share memory share it again on the other side, which builds
+    them on `device` and uses `threads` of torch (0: as many as it finds).
     """
     tensors: dict[str, torch.Tensor] = {}
     nodes = []
     for case in cases:
         storages: dict[int, str] = {}
-        nodes.append([_node(value, tensors, storages) for value in case])
+        nodes.append([_on(device, _node(value, tensors, storages)) for value in case])
     meta = dict(cases=nodes, arguments=list(arguments), seed=seed, driver=driver, gradient=gradient, fake_cuda=fake_cuda)
-    return save(tensors, {key: json.dumps(value) for key, value in meta.items()})
+    return _message(tensors, {**meta, "threads": threads})
 
 
 def without_driver(question: bytes) -> bytes:
     """The same question with its function called directly."""
     meta, tensors = probe.unpack(question)
-    return save(tensors, {key: json.dumps(value) for key, value in {**meta, "driver": "", "fake_cuda": False}.items()})
+    return _message(tensors, {**meta, "driver": "", "fake_cuda": False})
 
 
 def without_times(answer: bytes) -> bytes:
     """The same answer with every duration 0, so that equal behaviour gives equal bytes."""
     meta, tensors = probe.unpack(answer)
-    seen = [{**case, "seconds": 0.0} for case in meta["seen"]]
-    return save(tensors, {"seen": json.dumps(seen)})
+    return _message(tensors, {"seen": [{**case, "seconds": 0.0} for case in meta["seen"]]})
+
+
+def _message(tensors, meta) -> bytes:
+    return save(tensors, {"tree": json.dumps(meta)})
 
 
 def probe_code(exercise: str, question: bytes) -> str:
@@ -73,6 +77,17 @@ def probe_code(exercise: str, question: bytes) -> str:
         "finally:\n"
         "    del __probe__\n"
     )
+
+
+def _on(device, node):
+    """The same node with its tensors on `device`."""
+    if isinstance(node, list):
+        return [_on(device, item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "tensor" in node:
+        return {"tensor": {**node["tensor"], "device": device}}
+    return {key: _on(device, item) for key, item in node.items()}
 
 
 def _node(value, tensors, storages):
@@ -128,7 +143,7 @@ def _tensor_node(t, tensors, storages):
             "size": list(t.shape),
             "stride": list(t.stride()),
             "offset": t.storage_offset(),
-            "device": str(t.device),
+            "device": "cpu",
             "requires_grad": grad,
             "parameter": isinstance(t, torch.nn.Parameter),
         }
@@ -179,7 +194,7 @@ def _read(message):
         tensors = load(message)
     except SafetensorError as error:
         raise Unreadable("its tensors are malformed") from error
-    return {key: json.loads(text) for key, text in header["__metadata__"].items()}, tensors
+    return json.loads(header["__metadata__"]["tree"]), tensors
 
 
 def _seen(case, tensors) -> Seen:
@@ -190,6 +205,7 @@ def _seen(case, tensors) -> Seen:
         inputs={_string(name): _tree(node, tensors) for name, node in case["inputs"]},
         gradients={_string(name): _tree(node, tensors) for name, node in case["gradients"].items()},
         ops={_string(name): _count(n) for name, n in case["ops"].items()},
+        new_bytes=_count(case["new_bytes"]),
         warnings=tuple(_strings(case["warnings"])),
         seconds=float(case["seconds"]),
         fake_cuda=_fake(case["fake_cuda"]),
@@ -220,8 +236,8 @@ def _tree(node, tensors) -> Any:
     if kind == "set":
         return frozenset(_key(below(item)) for item in body)
     if kind == "slice":
-        start, stop, step = map(below, body)
-        return SeenObject("slice", f"{start}:{stop}:{step}")
+        start, stop, step = ("" if part is None else part for part in map(below, body))
+        return SeenObject("slice", f"{start}:{stop}:{step}" if step else f"{start}:{stop}")
     if kind == "tensor":
         return _seen_tensor(body, tensors)
     if kind in ("array", "scalar"):
