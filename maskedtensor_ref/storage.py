@@ -2,7 +2,7 @@
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
-from .layouts import stored
+from .layouts import Places, stored
 from .pair import Pair
 
 _frozen = WeakIdKeyDictionary()  # a mask -> its version, and our copy of it (None: it is ours)
@@ -22,6 +22,19 @@ def freeze(mask):
     copy = mask.detach().clone()
     _frozen[mask] = mask._version, copy
     return own(copy)
+
+
+def freeze_sparse(mask):
+    """The values and Places of a user's sparse mask, copied, and the same copies while the mask stays as it is."""
+    version, copy = _frozen.get(mask, (None, None))
+    kept, places = Places.of(mask)
+    if version == mask._version and copy is not None:
+        known, at = copy
+        if at.same(places) and (mask.is_meta or torch.equal(known, kept)):
+            return copy
+    copy = kept.detach().clone(), places
+    _frozen[mask] = mask._version, copy
+    return copy
 
 
 def own(mask):
