@@ -213,6 +213,11 @@ OPS = [
     (storage.keeping_mask, "clone detach to type type_as cpu cuda half bfloat16 float double int long short char byte bool cfloat "
                            "cdouble chalf requires_grad_ Tensor.detach_ pin_memory torch.empty_permuted_"),
     (storage.contiguous, "contiguous is_contiguous"),
+    (storage.stored_values, "Tensor.values Tensor._values"),
+    (storage.stored_indices, "Tensor.indices Tensor._indices Tensor.crow_indices Tensor.col_indices Tensor._nnz"),
+    (storage.coalesce, "Tensor.coalesce"),
+    (storage.sparse_mask, "Tensor.sparse_mask"),
+    (storage.sparse_coo_tensor, "torch.sparse_coo_tensor"),
     (storage.shared_memory, "share_memory_"),
     # Writing.
     (writing.assign, "__setitem__"),
