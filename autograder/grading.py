@@ -189,6 +189,8 @@ def undo_last(settings: Settings, *, err: Console) -> None:
     err.print(f"Taken back: the run of {undone.run.started} on {undone.run.lecture}, {len(undone.students)} submissions.", highlight=False)
     if Ledger(settings.out, undone.run.lecture).last_run():
         report_class(undone.run.lecture, settings, out=Console(quiet=True), err=err)
+    else:
+        report.remove(settings.out)
 
 
 def _graded_lectures(name: str | None, settings: Settings) -> list[tuple[Lecture, Ledger]]:
