@@ -66,8 +66,9 @@ except AssertionError:
 # **Hint.** Every exercise has three hints: first an idea, then where to look, then nearly the code. Each call gives
 # one more. Hints cost no points. Run the next cell to see the first.
 #
-# **Green.** A tensor method that ends in `_` writes into its tensor; `x + 1` makes a new one. So in the cell after the
-# hint, replace the last line by `return x + 1`, indented like the line it replaces. Run it, then run the check below it.
+# **Green.** A tensor method that ends in `_` writes into its tensor; `x + 1` makes a new one. So in the cell after
+# the hint, replace the last line by `return x + 1`, indented like the line it replaces. Run it, then run the check
+# below it.
 
 # %%
 hint(plus_one)

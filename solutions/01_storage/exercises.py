@@ -36,7 +36,40 @@ def some_view(rng, dtype=torch.float32, most=5):
     return t
 
 
-# ---- predictions -----------------------------------------------------------------------------------------------------
+# ---- questions on lecture 00 and predictions -------------------------------------------------------------------------
+
+retrieval_shape = prediction(
+    "R1",
+    "What is the shape of `torch.zeros(2, 3)`?",
+    {
+        "a": ("2 columns and 3 rows", "It is read the other way round: the first number counts the rows."),
+        "b": ("2 rows and 3 columns", "Right: rows before columns."),
+        "c": ("one row of six", "Two numbers make two dimensions. One row of six would be `torch.zeros(6)`."),
+    },
+    "b",
+)
+
+retrieval_name = prediction(
+    "R2",
+    "After `y = x`, how many tensors are there?",
+    {
+        "a": ("one, with two names", "Right: `=` copies nothing. In this lecture you see what else copies nothing."),
+        "b": ("two that hold equal numbers", "`=` gives the same tensor a second name; no number is copied."),
+    },
+    "a",
+)
+
+retrieval_write = prediction(
+    "R3",
+    "Which of these leaves `x` as it is?",
+    {
+        "a": ("x.add_(1)", "The underscore at the end says that it writes into `x` itself."),
+        "b": ("x += 1", "For tensors this is `add_` in other clothes: it writes into `x`."),
+        "c": ("x + 1", "Right: it makes a new tensor."),
+    },
+    "c",
+)
+
 
 prediction_cpu = prediction(
     "P1",
@@ -2023,7 +2056,7 @@ def _(x, y):
 def _(x, y):
     import torch
 
-    return bool(torch.isin(x, y).any())
+    return bool(torch.isin(x.reshape(-1), y.reshape(-1)).any())
 
 
 @overlaps.wrong(
