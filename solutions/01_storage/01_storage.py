@@ -89,9 +89,10 @@ def describe(t):
     strides (in elements), contiguous (a bool). It must not warn.
     """
     ### BEGIN SOLUTION
-    size, offset, storage = t.element_size(), t.storage_offset(), t.untyped_storage()
-    return {"element_size": size, "numel": t.numel(), "storage_bytes": storage.nbytes(), "offset": offset,
-            "offset_bytes": offset * size, "strides": t.stride(), "contiguous": t.is_contiguous()}  # fmt: skip
+    answer = {"element_size": t.element_size(), "numel": t.numel(), "offset": t.storage_offset()}
+    answer["storage_bytes"] = t.untyped_storage().nbytes()
+    answer["offset_bytes"] = answer["offset"] * answer["element_size"]
+    return {**answer, "strides": t.stride(), "contiguous": t.is_contiguous()}
     ### END SOLUTION
 
 # %% check="describe"
@@ -126,8 +127,14 @@ print("the same, from offset and element size:        ", b.storage_offset() * b.
 # %% [markdown] concepts=["L-09", "L-14"]
 # ## From an index to a cell
 #
-# Why does torch keep strides, and not just the sizes? Because then a transpose moves no number at all: it swaps two
-# sizes and two strides, and is done. Here is `a.t()` beside `a`, on the same nine cells.
+# {{question P1}}
+
+# %%
+predict("P1", "a")
+
+# %% [markdown] concepts=["L-09"]
+# This is why torch keeps strides, and not just sizes: a transpose swaps two sizes and two strides, and is done. Here
+# is `a.t()`, on the same nine cells as `a`.
 
 # %% concepts=["L-09"]
 print("a    :", a.shape, a.stride())
@@ -241,10 +248,10 @@ print("torch:", torch.empty_strided(size, stride).is_contiguous())
 # %% [markdown] concepts=["L-05", "L-10"]
 # ## One storage, several tensors
 #
-# {{question P1}}
+# {{question P3}}
 
 # %%
-predict("P1", "b")
+predict("P3", "b")
 
 # %% concepts=["L-05", "L-10"] facts=["F-07", "F-09"]
 torch.manual_seed(0)
@@ -310,7 +317,7 @@ except (AssertionError, RuntimeError) as error:
     print("a.cuda():", type(error).__name__, "|", str(error).splitlines()[0])
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes.** P1 goes wrong with most who come from other frameworks. Board: two arrows from the
+# **Instructor, 10 minutes.** P3 goes wrong with most who come from other frameworks. Board: two arrows from the
 # names `a` and `b` to one box. Common answers to 1.4: comparing `data_ptr()` of the tensors (fails for rows),
 # forgetting empties. If you have a GPU, run the cell there, and ask what `.to(device)` does the second time
 # (nothing).
@@ -318,11 +325,13 @@ except (AssertionError, RuntimeError) as error:
 # %% [markdown] concepts=["L-09", "L-11"]
 # ## Views by numbers
 #
-# If a tensor is nothing but a storage, an offset, sizes and strides, then you can make any view by choosing four
-# tuples of numbers. Move the sliders (Tab and arrow keys): each stops where the view would leave the storage. Try to
-# get
+# If a tensor is nothing but a window on a storage, then you can make any view by choosing size, strides and offset.
+# Move the sliders (Tab and arrow keys): each stops where the view would leave the storage. Try to get
 #
-# 1. every second column, 2. the transpose, 3. one row four times, 4. overlapping pieces.
+# - every second column,
+# - the transpose,
+# - one row, four times,
+# - pieces that overlap.
 #
 # Without sliders, for instance on a printed page, you see four fixed views instead.
 
@@ -342,16 +351,20 @@ stride_view((4, 3), (1, 1), 0, cells=6, name="w")
 # The next exercise asks for six views as *formulas*: for each a triple (size, stride, offset). The check lays them
 # over a fresh matrix of `rows` × `cols` elements with `as_strided`, for many shapes. (objectives 2 and 3)
 #
+# | name | dimensions | what it shows |
+# | --- | --- | --- |
+# | `last_column` | 1 | the last column |
+# | `diagonal` | 1 | from the upper left corner down and right, as far as it goes |
+# | `every_second_row` | 2 | rows 0, 2, 4, ... |
+# | `first_row_repeated` | 2 | row 0, `rows` times |
+# | `windows` | 2 | each run of `cols` neighbouring cells; row k begins in cell k |
+# | `blocks` | 4 | `[i, j]` is the i-th 2×2 block down, the j-th across; an odd last row or column is left out |
+#
 # {{card strided_views}}
 
 # %% exercise="strided_views"
 def strided_views(rows, cols):
-    """Six views of a contiguous (rows, cols) matrix as a dict: name -> (size, stride, offset), rows and cols >= 1.
-
-    last_column (1-d) · diagonal (1-d, from the upper left) · every_second_row (rows 0, 2, ...) ·
-    first_row_repeated (row 0, `rows` times) · windows (all runs of `cols` neighbouring cells, from cell 0 on) ·
-    blocks (4-d: [i, j] is the i-th 2×2 block down and the j-th across; an odd last row or column is left out)
-    """
+    """The six views of the table, of a fresh (rows, cols) matrix: a dict name -> (size, stride, offset)."""
     ### BEGIN SOLUTION
     return {
         "last_column": ([rows], [cols], cols - 1),
@@ -394,6 +407,11 @@ except RuntimeError as error:
 #
 # `view` makes a tensor of another shape on the same storage. When no strides can do that, it raises an error.
 # `reshape` does the same when it can, and copies when it must; it does not tell you which.
+#
+# {{question P4}}
+
+# %%
+predict("P4", "c")
 
 # %% concepts=["L-13"] facts=["F-13"]
 b = a[1:3, 1:3]
@@ -459,15 +477,14 @@ def can_view(size, stride, new_shape):
         return prod(size) == prod(new_shape)
     old = [(n, step) for n, step in zip(size, stride, strict=True) if n > 1]
     new = list(new_shape)
-    while old:  # from the right: a chunk of evenly spaced elements, and the new dimensions that fill it
+    chunk = 1
+    while old and chunk == 1:  # from the right: a chunk of even steps, then the new dimensions that fill it
         chunk, step = old.pop()
         while old and old[-1][1] == chunk * step:
             chunk *= old.pop()[0]
         while chunk > 1 and chunk % new[-1] == 0:
             chunk //= new.pop()
-        if chunk > 1:
-            return False
-    return True
+    return chunk == 1
     ### END SOLUTION
 
 # %% check="can_view"
@@ -481,10 +498,10 @@ check(can_view)
 # %% [markdown] concepts=["L-22"]
 # ## A small view can keep a large storage
 #
-# {{question P4}}
+# {{question P5}}
 
 # %%
-predict("P4", "b")
+predict("P5", "b")
 
 # %% concepts=["L-22"]
 x = torch.arange(1_000_000.0)
@@ -552,7 +569,15 @@ memory_hierarchy()
 
 # %% [markdown] concepts=["L-02", "L-08"]
 # How much does training take? For each **parameter** (a number that is learned) there is a **gradient** (lecture 04)
-# of the same size, and whatever the **optimiser** keeps. Count the latter instead of believing a table:
+# of the same size, and whatever the **optimiser** keeps.
+#
+# {{question P6}}
+
+# %%
+predict("P6", "c")
+
+# %% [markdown] concepts=["L-08"]
+# Count what is kept instead of believing a table:
 
 # %% concepts=["L-08"]
 for optimiser in (torch.optim.SGD, torch.optim.Adagrad, torch.optim.Adam):
@@ -565,7 +590,7 @@ for optimiser in (torch.optim.SGD, torch.optim.Adagrad, torch.optim.Adam):
 
 # %% [markdown] concepts=["L-02", "L-08"]
 # **Rule.** Bytes = number of elements × bytes of one element, summed over parameters, gradients, optimiser state and
-# batch.
+# batch. The optimisers here: "sgd", "adagrad" and "adam".
 #
 # Mind the units: 1 MiB = 2²⁰ = 1 048 576 bytes; 1 MB = 10⁶. (objective 6)
 #
@@ -575,9 +600,8 @@ for optimiser in (torch.optim.SGD, torch.optim.Adagrad, torch.optim.Adam):
 def memory_budget(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
     """The bytes that training takes, as a dict of ints: parameters, gradients, state, batch, total; and place.
 
-    parameters and batch_elements count elements of `dtype` (a torch.dtype). optimizer: "sgd", "adagrad" or "adam".
-    place: "gpu" if the total fits into gpu_mib MiB, else "ram" if it fits into ram_mib MiB, else "disk".
-    Raises ValueError for another optimizer or a negative count.
+    Both counts are elements of `dtype` (a torch.dtype). place: "gpu" if the total fits into gpu_mib MiB, else "ram" if
+    it fits into ram_mib MiB, else "disk". ValueError for an optimizer not in the list above, or a negative count.
     """
     ### BEGIN SOLUTION
     copies = {"parameters": 1, "gradients": 1, "state": {"sgd": 0, "adagrad": 1, "adam": 2}.get(optimizer)}
@@ -594,7 +618,7 @@ check(memory_budget)
 
 # %% concepts=["L-02"]
 for dtype in (torch.float32, torch.bfloat16):
-    found = memory_budget(1_000_000_000, 50_000_000, dtype, "adam", gpu_mib=16 * 1024, ram_mib=64 * 1024)
+    found = memory_budget(1_000_000_000, 50_000_000, dtype, "adam", gpu_mib=12 * 1024, ram_mib=64 * 1024)
     print(f"a billion parameters, Adam, {dtype}: {found['total'] / 2**30:.1f} GiB -> {found['place']}")
 
 # %% [markdown]
@@ -609,10 +633,10 @@ for dtype in (torch.float32, torch.bfloat16):
 # %% [markdown] concepts=["L-15"]
 # ## Does contiguity matter? Measure fairly
 #
-# {{question P3}}
+# {{question P7}}
 
 # %%
-predict("P3", "d")
+predict("P7", "d")
 
 # %% [markdown] concepts=["L-15"] facts=["F-10", "F-11"]
 # “Contiguous is faster” is a sentence that is often said and seldom measured. A fair measurement
@@ -638,7 +662,8 @@ for pair in pairs:
 # %% [markdown] concepts=["L-15"] facts=["F-10", "F-11"]
 # Why these ratios?
 #
-# - `nc @ nc`: the routine for products takes transposed matrices as they are. Contiguity hardly matters.
+# - `nc @ nc`: the routine for products takes transposed matrices as they are. Contiguity hardly matters: look
+#   whether the two medians differ by more than their spread.
 # - `nc + 1`: torch walks through the storage in its own order and gives the result the same strides.
 # - `nc + c`: the two have different orders, so one of them is read in jumps. This costs several times as much.
 # - `reshape(-1)`: a view for `c`, a copy of a million elements for `nc`. The ratio is large because one of them is
@@ -691,7 +716,7 @@ for run in range(3):
     print(f"run {run + 1} of the same statement: {1e3 * (time.perf_counter() - start):.2f} ms")
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 12 minutes.** Collect guesses for P3 as a table of ratios before you run the cell. Common answers to
+# **Instructor, 12 minutes.** Collect guesses for P7 as a table of ratios before you run the cell. Common answers to
 # 1.10: `timeit` (one time, no spread: M05), threads left at the default, mean for median. Discuss: what would have
 # to be measured for *their* program?
 
