@@ -36,26 +36,53 @@ def some_view(rng, dtype=torch.float32, most=5):
     return t
 
 
-# ---- predictions -----------------------------------------------------------------------------------------------------
+# ---- questions on lecture 00 and predictions -------------------------------------------------------------------------
 
-prediction_cpu = prediction(
-    "P1",
-    "`a` lives in CPU memory. After `b = a.cpu()` you write `a[1, 1] = 0`. What is `b[1, 1]`?",
+retrieval_shape = prediction(
+    "R1",
+    "What is the shape of `torch.zeros(2, 3)`?",
     {
-        "a": (
-            "the old number: b is a copy",
-            "`.cpu()` copies only when the data is elsewhere. `a` is on the CPU already, so nothing is copied at all.",
-        ),
-        "b": (
-            "0: b is a itself",
-            "Right. When there is nothing to do, `.cpu()` hands back the very same tensor, `b is a`.",
-        ),
-        "c": (
-            "an error: a and b may not share memory",
-            "Sharing is allowed and common. Nothing warns you, which is why it is worth knowing when it happens.",
-        ),
+        "a": ("2 columns and 3 rows", "It is read the other way round: the first number counts the rows."),
+        "b": ("2 rows and 3 columns", "Right: rows before columns."),
+        "c": ("one row of six", "Two numbers make two dimensions. One row of six would be `torch.zeros(6)`."),
     },
     "b",
+)
+
+retrieval_name = prediction(
+    "R2",
+    "After `y = x`, how many tensors are there?",
+    {
+        "a": ("one, with two names", "Right: `=` copies nothing. In this lecture you see what else copies nothing."),
+        "b": ("two that hold equal numbers", "`=` gives the same tensor a second name; no number is copied."),
+    },
+    "a",
+)
+
+retrieval_write = prediction(
+    "R3",
+    "Which of these leaves `x` as it is?",
+    {
+        "a": ("x.add_(1)", "The underscore at the end says that it writes into `x` itself."),
+        "b": ("x += 1", "For tensors this is `add_` in other clothes: it writes into `x`."),
+        "c": ("x + 1", "Right: it makes a new tensor."),
+    },
+    "c",
+)
+
+
+prediction_transpose = prediction(
+    "P1",
+    "`a` is a 1000×1000 tensor. How many numbers does `a.t()` move in memory?",
+    {
+        "a": ("none", "Right: only sizes and strides are swapped, four numbers outside of the storage."),
+        "b": (
+            "about half a million, those above the diagonal",
+            "That is how you would do it on paper. torch leaves the storage as it is and reads it in another order.",
+        ),
+        "c": ("a million, into a new tensor", "No new storage is made: `a.t()` looks at the one of `a`."),
+    },
+    "a",
 )
 
 prediction_contiguous = prediction(
@@ -84,8 +111,83 @@ prediction_contiguous = prediction(
     "b",
 )
 
-prediction_speed = prediction(
+prediction_cpu = prediction(
     "P3",
+    "`a` lives in CPU memory. After `b = a.cpu()` you write `a[1, 1] = 0`. What is `b[1, 1]`?",
+    {
+        "a": (
+            "the old number: b is a copy",
+            "`.cpu()` copies only when the data is elsewhere. `a` is on the CPU already, so nothing is copied at all.",
+        ),
+        "b": (
+            "0: b is a itself",
+            "Right. When there is nothing to do, `.cpu()` hands back the very same tensor, `b is a`.",
+        ),
+        "c": (
+            "an error: a and b may not share memory",
+            "Sharing is allowed and common. Nothing warns you, which is why it is worth knowing when it happens.",
+        ),
+    },
+    "b",
+)
+
+prediction_view = prediction(
+    "P4",
+    "`b = a[1:3, 1:3]` of a 3×3 tensor `a`. Which of `b.view(4)` and `b.reshape(4)` works, and what does it give?",
+    {
+        "a": (
+            "both: view and reshape are two names of one thing",
+            "They differ just here. `view` may not copy, and the four cells 4, 5, 7, 8 are not evenly spaced.",
+        ),
+        "b": (
+            "only reshape, and it gives a view of b",
+            "No single stride leads from cell 4 to 5 to 7 to 8, so there is no such view.",
+        ),
+        "c": (
+            "only reshape, and it gives a copy",
+            "Right: four cells that are not evenly spaced cannot be one dimension, so `reshape` has to copy them.",
+        ),
+        "d": (
+            "neither",
+            "`reshape` never refuses as long as the number of elements agrees: when it has to, it copies.",
+        ),
+    },
+    "c",
+)
+
+prediction_slice = prediction(
+    "P5",
+    "`x` holds a million float32 numbers. After `y = x[:2]` and `del x`, how many bytes does `y` keep in memory?",
+    {
+        "a": (
+            "8: two elements of 4 bytes",
+            "That is what `y` shows. What it keeps alive is the whole storage that it is a window on.",
+        ),
+        "b": (
+            "4 000 000: the whole storage",
+            "Right. A storage lives as long as any tensor looks at it, and no part of it is given back.",
+        ),
+        "c": (
+            "none: the memory is gone with x",
+            "`del x` removes a name. The storage stays as long as `y` needs it.",
+        ),
+    },
+    "b",
+)
+
+prediction_adam = prediction(
+    "P6",
+    "The parameters of a model take 1 GB. How much do parameters, gradients and the state of Adam take together?",
+    {
+        "a": ("1 GB", "The gradients alone take as much again: one number for each parameter."),
+        "b": ("2 GB", "That is parameters and gradients. Adam keeps two more numbers for each parameter."),
+        "c": ("4 GB", "Right: parameter, gradient, and two running means that Adam keeps for each parameter."),
+    },
+    "c",
+)
+
+prediction_speed = prediction(
+    "P7",
     "`c` is a contiguous 1000×1000 tensor and `nc = c.t()` is not contiguous. "
     "In which pair do the two times differ most?",
     {
@@ -108,26 +210,6 @@ prediction_speed = prediction(
         ),
     },
     "d",
-)
-
-prediction_slice = prediction(
-    "P4",
-    "`x` holds a million float32 numbers. After `y = x[:2]` and `del x`, how many bytes does `y` keep in memory?",
-    {
-        "a": (
-            "8: two elements of 4 bytes",
-            "That is what `y` shows. What it keeps alive is the whole storage that it is a window on.",
-        ),
-        "b": (
-            "4 000 000: the whole storage",
-            "Right. A storage lives as long as any tensor looks at it, and no part of it is given back.",
-        ),
-        "c": (
-            "none: the memory is gone with x",
-            "`del x` removes a name. The storage stays as long as `y` needs it.",
-        ),
-    },
-    "b",
 )
 
 
@@ -1413,11 +1495,13 @@ def slim(x, n):
 def _(rng):
     yield torch.arange(1000.0), 2
     yield torch.arange(10), 10
-    yield torch.arange(6, dtype=torch.int32), 0
+    yield torch.arange(6, dtype=torch.int32), 4
     yield torch.arange(20, dtype=torch.float64)[::2], 3
     yield torch.arange(8) % 2 == 0, 3
-    yield torch.tensor(3.0).expand(5), 2
     yield torch.arange(100, dtype=torch.float16)[40:], 1
+    yield torch.tensor(3.0).expand(5), 2
+    yield torch.arange(6, dtype=torch.int32), 0
+    yield torch.zeros(0), 0
     for _ in range(25):
         length = rng.integer(1, 40)
         yield rng.permutation(3 * length).to(rng.choice(DTYPES))[:: rng.integer(1, 3)], rng.integer(0, length)
@@ -2023,7 +2107,7 @@ def _(x, y):
 def _(x, y):
     import torch
 
-    return bool(torch.isin(x, y).any())
+    return bool(torch.isin(x.reshape(-1), y.reshape(-1)).any())
 
 
 @overlaps.wrong(
