@@ -11,11 +11,14 @@ Only a few submissions are under way at any time, however many there are.
     wrong use, a course that is wrong        raised: it would be the same for every submission
 """
 
+import atexit
 import contextlib
 import importlib
 import itertools
 import logging
+import os
 import queue
+import signal
 import threading
 import traceback
 import uuid
@@ -101,6 +104,9 @@ class Bench(WorkerPlugin):
 
     def setup(self, worker) -> None:
         """Called by the worker when it starts, and again in the process that takes its place when it has died."""
+        if not self.settings.scheduler:
+            atexit.register(os._exit, 0)  # our own worker: taking torch's modules apart takes a second, and serves nobody
+        signal.signal(signal.SIGINT, _deaf)  # Ctrl-C reaches every process of a terminal; the coordinator ends its workers
         torch.set_num_threads(1)  # the number of threads changes float results
         importlib.import_module("nbformat")  # 1.1 s: here, once, and not in the first submission's time
         with contextlib.ExitStack() as stack:
@@ -113,8 +119,12 @@ class Bench(WorkerPlugin):
             self.open = stack.pop_all()
 
     def teardown(self, worker) -> None:
-        """Called by the worker when it ends in order."""
+        """Called by the worker when it ends in order, or when the class is graded."""
         self.open.close()
+
+
+def _deaf(number, frame) -> None:
+    """A handler and not SIG_IGN: the kernels that a worker starts would inherit that, and could not be interrupted."""
 
 
 def _unequal(address: str, expected: dict, found: dict) -> str:
@@ -212,14 +222,15 @@ class _Walk:
         """The next task that ended; None when none did for so long that the busy workers were ended instead."""
         settings = self.bench.settings
         patience = 2 * (settings.submission_seconds + settings.start_seconds) + GRACE_SECONDS  # an EngineError's second try
-        waited = 0.0
+        waited = deserted = 0.0
         while waited < patience:
             try:
                 return self.ended.get(timeout=1)
             except queue.Empty:
                 waited += 1
-            if self.client.status != "running" or not self.client.nthreads():
+            if self.client.status != "running" or deserted > JOIN_SECONDS:
                 raise AutograderError(_gone(self.client))
+            deserted = 0.0 if self.client.nthreads() else deserted + 1  # all may have died at once, and come back
         busy = [address for address, keys in self.client.processing().items() if self.under_way.keys() & set(keys)]
         self.client.cancel([trial.future for trial in self.under_way.values()], force=True)
         self.client.restart_workers(busy, raise_for_error=False)
@@ -241,7 +252,7 @@ def error_report(lecture: Lecture, submission: Submission, sentence: str) -> Rep
 @contextlib.contextmanager
 def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
     """A client of the cluster at settings.scheduler, or of one that lives as long as this context."""
-    with dask.config.set(QUIET), contextlib.ExitStack() as stack:
+    with dask.config.set(QUIET), _silent("distributed"), contextlib.ExitStack() as stack:
         if settings.scheduler:
             yield stack.enter_context(_connected(settings.scheduler))
             return
@@ -260,6 +271,20 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
             )
         )
         yield stack.enter_context(Client(cluster))
+
+
+@contextlib.contextmanager
+def _silent(library: str) -> Iterator[None]:
+    """What a library logs is not shown: what of it matters here becomes a value or an error of ours."""
+    loggers = [logging.getLogger(name) for name in (library, *logging.root.manager.loggerDict) if name.split(".")[0] == library]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _connected(address: str) -> Client:
