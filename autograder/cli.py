@@ -61,7 +61,10 @@ def _missing(error: ModuleNotFoundError) -> str:
 
 @app.callback()
 def _configure(verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done, on stderr.")] = False) -> None:
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(name)s: %(message)s", stream=sys.stderr)
+    ours, handler = logging.getLogger("autograder"), logging.StreamHandler(sys.stderr)  # not the root: Dask talks a lot
+    handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    ours.handlers, ours.propagate = [handler], False
+    ours.setLevel(logging.INFO if verbose else logging.WARNING)
 
 
 @app.command()
@@ -144,8 +147,7 @@ def collect(
     lecture: LectureName,
     lms: Lms = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be unpacked where; write nothing.")] = False,
-    out_folder: AnyLecture = Annotated[str | None, typer.Argument(metavar="[LECTURE]", help="A lecture's name; all that DIR holds by default.")]
-OutFolder = None,
+    out_folder: OutFolder = None,
 ) -> None:
     """Unpack an LMS download into DIR/submitted, the latest attempt of each student."""
     from . import archive as archives
@@ -162,8 +164,7 @@ OutFolder = None,
 def grade(
     lecture: LectureName,
     submissions: Annotated[Path, typer.Option("--submissions", metavar="PATH", help="Folder of STUDENT/LECTURE/*.ipynb.")],
-    out_folder: AnyLecture = Annotated[str | None, typer.Argument(metavar="[LECTURE]", help="A lecture's name; all that DIR holds by default.")]
-OutFolder = None,
+    out_folder: OutFolder = None,
     workers: Annotated[int | None, typer.Option(metavar="N", help="Worker processes (default: one a core).")] = None,
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://...")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,

@@ -12,8 +12,9 @@ from .properties import Property
 from .records import Seen, SeenTensor
 from .source_rules import broken_rule
 
-# What an answer returns marks a misconception; how many operations and bytes it takes and which warnings come does not.
-NOT_TELLING = ("op_budget", "copy_budget", "no_warnings", "never_calls")
+# What an answer returns marks a misconception; how many operations and bytes it takes and which warnings come does not. Nor
+# do demands on an answer alone: one that behaves like a wrong answer fails them as that one does.
+NOT_TELLING = ("op_budget", "copy_budget", "no_warnings", "never_calls", "finite_gradient")
 
 
 @dataclass(frozen=True)

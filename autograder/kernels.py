@@ -8,6 +8,7 @@ cut and put into shape before it is kept.
 import asyncio
 import atexit
 import base64
+import contextlib
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from queue import Empty
@@ -24,6 +26,7 @@ from jupyter_client.manager import AsyncKernelManager
 
 from . import preload, sandbox
 from .errors import EngineError
+from .exercises import Lecture
 from .limits import Limits
 from .probe import MIME
 from .provisioner import start_warm_kernel
@@ -93,6 +96,17 @@ def warm_up(settings: Settings, hides: tuple[str, ...] = ()) -> Zygote | None:
         _ZYGOTES[key] = Zygote.start(plan, (*preload.COURSE, *PRELOAD), hides, settings.device)
         atexit.register(_ZYGOTES[key].stop)
     return _ZYGOTES[key]
+
+
+@contextlib.contextmanager
+def warmed(lecture: Lecture, settings: Settings) -> Iterator[None]:
+    """A worker's context: its zygote is started here, from the thread that lives longest, and stopped at the end."""
+    warm_up(settings, lecture.without)
+    try:
+        yield
+    finally:
+        while _ZYGOTES:
+            _ZYGOTES.popitem()[1].stop()
 
 
 class _Run:

@@ -31,6 +31,7 @@ from jupyter_client.provisioning import LocalProvisioner
 from traitlets import Dict, Enum, Integer, Tuple, default
 
 from autograder import cold, sandbox
+from autograder.errors import Refused
 from autograder.limits import Limits
 from autograder.plans import PLANS
 from autograder.preload import COURSE
@@ -253,7 +254,7 @@ class WarmForkProvisioner(LocalProvisioner):
         """The walls around the kernel.
 
         Raises:
-            sandbox.Refused: none are to be had and none were not asked for.
+            Refused: none are to be had and none were not asked for.
         """
         return sandbox.at_least().plan if self.level == "auto" else PLANS[self.level]
 
@@ -273,7 +274,7 @@ class WarmForkProvisioner(LocalProvisioner):
             for name, port in PORTS.items():
                 setattr(manager, name, port)
         elif self.plan.locks:
-            raise sandbox.Refused(
+            raise Refused(
                 f"kernel {self.kernel_spec.display_name!r} runs {self.kernel_spec.argv[0]}, which cannot be forked from "
                 f"{sys.executable}: start this program with that interpreter, or set level to none"
             )

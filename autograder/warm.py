@@ -23,6 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autograder import bubblewrap, cgroup, preload, watchdog
+from autograder.errors import EngineError
 from autograder.limits import Limits
 from autograder.plans import PLANS
 
@@ -34,7 +35,7 @@ DEVICES = {"cpu": (), "cuda": NVIDIA}
 KEPT = ("LANG", "LC_ALL", "TZ")  # of our environment; a zygote gets nothing else of it
 
 
-class ZygoteError(RuntimeError):
+class ZygoteError(EngineError):
     """A zygote could not start, or could not fork."""
 
 

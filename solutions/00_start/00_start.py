@@ -87,8 +87,8 @@ check(plus_one)
 # If the title of that table starts with ✓, you have your first green. A check is never finished with you: change your
 # answer and run both cells again, as often as you like.
 #
-# **Where it breaks.** A check looks at the function *as it is in memory*. After a change, run the exercise's cell first,
-# then the check. When the two seem to disagree, use *Restart Kernel and Run All Cells* from the Kernel menu.
+# **Where it breaks.** A check looks at the function *as it is in memory*. After a change, run the exercise's cell
+# first, then the check. When the two seem to disagree, use *Restart Kernel and Run All Cells* from the Kernel menu.
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 3 minutes.** Let everybody reach the ✓ before you go on; walk around once. Common answers: “I ran the
@@ -188,8 +188,8 @@ predict("P2", "b")
 #   such as empty tensors. So write for every input that the task allows.
 # - **More than the value** can count: the dtype, whether an argument was changed, whether memory is shared, whether
 #   there is a loop. The card of each exercise says what is checked.
-# - **What you may change**: the cells of exercises, and any cells you add. The check cells are locked; if one gets lost,
-#   `autograder doctor 00_start.ipynb` brings it back.
+# - **What you may change**: the cells of exercises, and any cells you add. The check cells are locked; if one gets
+#   lost, `autograder doctor 00_start.ipynb` brings it back.
 # - **Before you hand in**: *Restart Kernel and Run All Cells*. What works then works when it is graded.
 #
 # The line below shows how far you are. It counts what passed since the kernel started.
