@@ -29,7 +29,7 @@ from typing import Any
 
 from .errors import UsageError
 from .exercises import Lecture
-from .files import safe_name, storage_error, write_whole
+from .files import remove_parts, safe_name, storage_error, write_whole
 from .records import Report, Submission, Verdict
 from .settings import Settings
 
@@ -113,8 +113,8 @@ def has_score(report: Report) -> bool:
 
 MATTER = ("device", "seed", "cell_seconds", "submission_seconds", "memory_mib", "trust_code")  # settings
 AFTER_THE_SCORE = (  # modules whose text decides no score: a change in them regrades nobody
-    "__main__", "analysis", "check", "checks_writer", "cli", "doctor", "export", "farm", "files", "gradebook", "ledger",
-    "nbgrader_plugin", "notebooks", "release", "report", "sample", "tensorboard",
+    "__main__", "analysis", "archive", "bundle", "cli", "doctor", "export", "farm", "files", "gradebook", "grading",
+    "handin", "ledger", "nbgrader_plugin", "notebooks", "release", "report", "sample",
 )  # fmt: skip
 
 
@@ -295,6 +295,7 @@ def writing(out: Path, lecture: str) -> Iterator[Ledger]:
         StorageError: OUT cannot be written.
     """
     with _locked(out):
+        remove_parts(Path(out) / "report")
         yield Ledger(Path(out), lecture)
 
 
