@@ -38,7 +38,7 @@ def question(exercise: Exercise, seed: int, device: str = "cpu") -> Question:
     """The visible cases of `exercise`, and all those made from the private `seed`, with their tensors on `device`."""
     visible = exercise.visible_cases()
     cases = [*visible, *exercise.all_cases(seed)]
-    return Question(exercise, len(cases), len(visible), _message(exercise, cases, seed, device))
+    return Question(exercise, len(cases), len(visible), _message(exercise, cases, seed, device, threads=1))
 
 
 def visible_question(exercise: Exercise) -> Question:
@@ -47,7 +47,7 @@ def visible_question(exercise: Exercise) -> Question:
     return Question(exercise, len(cases), len(cases), _message(exercise, cases, VISIBLE_SEED))
 
 
-def _message(exercise, cases, seed, device="cpu"):
+def _message(exercise, cases, seed, device="cpu", threads=0):
     return wire.pack_question(
         cases,
         exercise.arguments,
@@ -56,6 +56,7 @@ def _message(exercise, cases, seed, device="cpu"):
         gradient=exercise.gradient,
         fake_cuda=any(wanted.name == "device_agnostic" for wanted in exercise.properties),
         device=device,
+        threads=threads,
     )
 
 

@@ -73,19 +73,29 @@ def _finished(cell, number, lecture):
 def nbgrader_metadata(cell: NotebookNode, lecture: Lecture) -> dict | None:
     """What nbgrader must know of a cell of the source; None of a cell that is nothing to it."""
     if cell.metadata.get("setup"):
-        return _metadata("setup", locked=True)
-    if id := cell.metadata.get("check"):
-        return _metadata(lecture[id].check_cell, grade=True, locked=True, points=lecture[id].points)
-    if id := cell.metadata.get("exercise"):
-        if lecture[id].written:
-            return _metadata(id, grade=True, solution=True, points=lecture[id].points)
-        return _metadata(id, solution=True)
-    return None
+        id = "setup"
+    elif "check" in cell.metadata:
+        id = lecture[cell.metadata["check"]].check_cell
+    else:
+        id = cell.metadata.get("exercise")
+    return marks(lecture).get(id)
 
 
-def _metadata(grade_id, grade=False, solution=False, locked=False, points=None):
-    metadata = {"grade": grade, "grade_id": grade_id, "locked": locked, "solution": solution, "task": False}
-    return metadata | {"schema_version": 3} | ({"points": points} if grade else {})
+def marks(lecture: Lecture) -> dict[str, dict]:
+    """nbgrader's metadata of every cell of a lecture that means something to it, by grade_id."""
+    found = {"setup": _mark("setup", locked=True)}
+    for exercise in lecture.exercises:
+        if exercise.written:
+            found[exercise.id] = _mark(exercise.id, grade=True, solution=True, points=exercise.points)
+        else:
+            found[exercise.id] = _mark(exercise.id, solution=True)
+            found[exercise.check_cell] = _mark(exercise.check_cell, grade=True, locked=True, points=exercise.points)
+    return found
+
+
+def _mark(grade_id, grade=False, solution=False, locked=False, points=None):
+    mark = {"grade": grade, "grade_id": grade_id, "locked": locked, "solution": solution, "task": False}
+    return mark | {"schema_version": 3} | ({"points": points} if grade else {})
 
 
 def _filled(text, lecture):

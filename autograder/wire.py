@@ -29,11 +29,11 @@ class Unreadable(ValueError):
 # ---- questions ------------------------------------------------------------------------------------------------------
 
 
-def pack_question(cases, arguments, *, seed=0, driver="", gradient=False, fake_cuda=False, device="cpu") -> bytes:
+def pack_question(cases, arguments, *, seed=0, driver="", gradient=False, fake_cuda=False, device="cpu", threads=0) -> bytes:
     """The message that asks for a function's answers on `cases`, a list of tuples of values named `arguments`.
 
     Tensors keep their strides, and those of one case that share memory share it again on the other side, which builds
-    them on `device`.
+    them on `device` and uses `threads` of torch (0: as many as it finds).
     """
     tensors: dict[str, torch.Tensor] = {}
     nodes = []
@@ -41,7 +41,7 @@ def pack_question(cases, arguments, *, seed=0, driver="", gradient=False, fake_c
         storages: dict[int, str] = {}
         nodes.append([_on(device, _node(value, tensors, storages)) for value in case])
     meta = dict(cases=nodes, arguments=list(arguments), seed=seed, driver=driver, gradient=gradient, fake_cuda=fake_cuda)
-    return _message(tensors, meta)
+    return _message(tensors, {**meta, "threads": threads})
 
 
 def without_driver(question: bytes) -> bytes:
