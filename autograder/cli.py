@@ -61,7 +61,10 @@ def _missing(error: ModuleNotFoundError) -> str:
 
 @app.callback()
 def _configure(verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done, on stderr.")] = False) -> None:
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(name)s: %(message)s", stream=sys.stderr)
+    ours, handler = logging.getLogger("autograder"), logging.StreamHandler(sys.stderr)  # not the root: Dask talks a lot
+    handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    ours.handlers, ours.propagate = [handler], False
+    ours.setLevel(logging.INFO if verbose else logging.WARNING)
 
 
 @app.command()
@@ -123,8 +126,9 @@ def doctor(
     """Say what is missing or weak on this machine; or what is wrong with a notebook before hand-in."""
     if notebook is not None:
         from .handin import examine_notebook
+        from .settings import load_settings
 
-        findings = examine_notebook(notebook)
+        findings = examine_notebook(notebook, load_settings().course)
     else:
         from .doctor import examine_machine
 

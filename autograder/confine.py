@@ -46,6 +46,8 @@ def enter(plan, limits, room, files):
         lock(plan, limits, room)
     if room.scratch:
         unpack(files, work(room.scratch))
+    else:
+        os.close(files)
 
 
 def work(scratch):
@@ -135,6 +137,7 @@ def tasks_of_this_user():
 
 def unpack(descriptor, folder):
     """Unpack a tar archive; names that lead out of the folder are an error."""
-    if os.fstat(descriptor).st_size:
-        with open(descriptor, "rb", closefd=False) as file, tarfile.open(fileobj=file) as archive:
-            archive.extractall(folder, filter="data")
+    with open(descriptor, "rb") as file:
+        if os.fstat(descriptor).st_size:
+            with tarfile.open(fileobj=file) as archive:
+                archive.extractall(folder, filter="data")

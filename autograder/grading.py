@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.prompt import Confirm
 from rich.table import Table
+from sqlalchemy.engine import make_url
 
 from . import export, farm, gradebook, intake, kernels, ledger, report, sandbox
 from .errors import CourseError, UsageError
@@ -158,11 +159,15 @@ def report_class(name: str | None, settings: Settings, *, out: Console, err: Con
 
 
 def export_class(name: str | None, settings: Settings, lms: str | None) -> str:
-    """The grades of every graded lecture, or of one, as CSV text."""
-    texts = [
-        export.csv_for(lms, lecture, sorted(book.reports().values(), key=lambda r: r.student))
-        for lecture, book in _graded_lectures(name, settings)
-    ]
+    """The grades of one lecture, or of every graded one, as CSV text; in the format that `lms` imports, if it is given."""
+    texts = []
+    for lecture, book in _graded_lectures(name, settings):
+        reports = sorted(book.reports().values(), key=lambda r: r.student)
+        if lms is None:
+            texts.append(report.csv_text(report.grade_rows(lecture, reports)))
+        else:
+            scores = {r.student: r.score for r in reports if report.has_score(r)}
+            texts.append(export.export_text(lms, export.export_rows(lms, scores, lecture.points, lecture.name)))
     return "\n".join(texts)
 
 
@@ -175,16 +180,17 @@ def feedback_class(name: str | None, settings: Settings, *, err: Console) -> Non
 
 def undo_last(settings: Settings, *, err: Console) -> None:
     """Take the last grade run in OUT back, in ledger, gradebook and report."""
-    lectures: dict[str, Lecture] = {}
+    lectures = {name: load_lecture(name, settings.solutions) for name in lecture_names(settings.solutions)}
 
     def restore(lecture: str, student: str, snapshot) -> None:
-        lectures.setdefault(lecture, load_lecture(lecture, settings.solutions))
-        gradebook.restore(student, lectures[lecture], settings, snapshot)
+        gradebook.restore(snapshot, lectures[lecture], settings)
 
     undone = ledger.undo(settings.out, restore)
     err.print(f"Taken back: the run of {undone.run.started} on {undone.run.lecture}, {len(undone.students)} submissions.", highlight=False)
     if Ledger(settings.out, undone.run.lecture).last_run():
         report_class(undone.run.lecture, settings, out=Console(quiet=True), err=err)
+    else:
+        report.remove(settings.out)
 
 
 def _graded_lectures(name: str | None, settings: Settings) -> list[tuple[Lecture, Ledger]]:
@@ -249,7 +255,12 @@ def _say_where(page: Path, settings: Settings, reports, walk: _Walk, err: Consol
     kept = f", {walk.kept} of them unchanged and kept" if walk.kept else ""
     err.print(f"\n{len(reports)} submissions of {walk.lecture.name}{kept}.", highlight=False)
     err.print(f"Report:     {page}", highlight=False, soft_wrap=True)
-    err.print(f"Gradebook:  {gradebook.shown_url(settings.db_url)}", highlight=False, soft_wrap=True)
+    err.print(f"Gradebook:  {_shown_url(settings.db_url)}", highlight=False, soft_wrap=True)
+
+
+def _shown_url(url: str) -> str:
+    """A database URL without its password; of SQLite, the file."""
+    return url.removeprefix("sqlite:///") if url.startswith("sqlite:///") else make_url(url).render_as_string(hide_password=True)
 
 
 def _progress(err: Console) -> Progress:

@@ -24,12 +24,13 @@ from .students import marked, student_id
 
 log = logging.getLogger(__name__)
 
-MAX_ENTRIES = 5000  # files and folders of one submission that are looked at
+MAX_ENTRIES = 2000  # files and folders of one submission that are looked at
 MAX_FILES = 500  # files beside the notebook that are kept
 MAX_NOTEBOOKS = 20  # notebooks of one submission that are read
 MAX_DEPTH = 8  # folders in folders
 MAX_SAID = 10  # files left out that are named one by one
-JUNK = {"__macosx", "__pycache__", "thumbs.db", "desktop.ini", "node_modules", "venv", "env"}
+LEFT_BEHIND = {"__macosx", "thumbs.db", "desktop.ini", "$recycle.bin", "system volume information"}  # by operating systems
+JUNK = LEFT_BEHIND | {"__pycache__", "node_modules", "venv"}  # and by tools, inside a student's folder
 RENAMED = (".ipynb.txt", ".json", ".txt")  # what browsers and systems make of .ipynb
 EXPECTED = "expected a folder that holds STUDENT/{lecture}/{lecture}.ipynb for every student"
 
@@ -69,12 +70,19 @@ def find(path: Path | str, lecture_name: str) -> list[Found]:
     path, expected = Path(os.path.abspath(path)), EXPECTED.format(lecture=lecture_name)
     if not path.is_dir():
         what = "is a file" if path.exists() else "does not exist"
-        hint = "; for a zip from an LMS call `autograder collect` first" if path.suffix.lower() in (".zip", ".ipynb") else ""
+        hint = (
+            "; for a zip from an LMS call `autograder collect` first"
+            if path.suffix.lower() in (".zip", ".ipynb")
+            else ""
+        )
         raise UsageError(f"{path} {what}; {expected}{hint}")
-    folders = [entry for entry in _listed(path) if entry.is_dir(follow_symlinks=False) or entry.is_symlink()]
-    notebooks = [entry for entry in _listed(path) if entry.name.lower().endswith(".ipynb")]
+    entries = _listed(path, LEFT_BEHIND)
+    folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False) or entry.is_symlink()]
+    notebooks = [entry for entry in entries if entry.name.lower().endswith(".ipynb")]
     own = _lecture_folder(path, lecture_name)
-    if own is not None and not any(_lecture_folder(Path(entry.path), lecture_name) for entry in folders if entry.path != str(own)):
+    if own is not None and not any(
+        _lecture_folder(Path(entry.path), lecture_name) for entry in folders if entry.path != str(own)
+    ):
         return [Found(student_id(path.name), lecture_name, own, path.name)]
     if notebooks and not folders:
         return [_one_student(path, lecture_name, notebooks, expected)]
@@ -83,13 +91,15 @@ def find(path: Path | str, lecture_name: str) -> list[Found]:
     return _with_distinct_ids([_found(entry, lecture_name) for entry in folders])
 
 
-def _listed(path: Path) -> list[os.DirEntry]:
+def _listed(path: Path, junk: set[str] = JUNK) -> list[os.DirEntry]:
     """What is in a folder, by name, without hidden entries and junk."""
     try:
         with os.scandir(path) as entries:
-            kept = [entry for entry in entries if not entry.name.startswith(".") and entry.name.lower() not in JUNK]
+            kept = [entry for entry in entries if not entry.name.startswith(".") and entry.name.lower() not in junk]
     except OSError as error:
-        raise EngineError(f"{path} cannot be listed ({error.strerror}); check its permissions and call again") from error
+        raise EngineError(
+            f"{path} cannot be listed ({error.strerror}); check its permissions and call again"
+        ) from error
     return sorted(kept, key=lambda entry: entry.name)
 
 
@@ -108,7 +118,13 @@ def _one_student(path: Path, lecture_name: str, notebooks: list[os.DirEntry], ex
 def _found(entry: os.DirEntry, lecture_name: str) -> Found:
     student, folder = student_id(entry.name), Path(entry.path)
     if entry.is_symlink():
-        return Found(student, lecture_name, folder, entry.name, problem="The folder is a link to another place; links are not followed.")
+        return Found(
+            student,
+            lecture_name,
+            folder,
+            entry.name,
+            problem="The folder is a link to another place; links are not followed.",
+        )
     own = _lecture_folder(folder, lecture_name)
     return Found(student, lecture_name, own or folder, entry.name, whole=own is None)
 
@@ -161,7 +177,9 @@ def read(found: Found, lecture: Lecture, released_notebook_json: str, settings: 
     chosen = choose(listing, lecture.name, release, limit, found.whole)
     digest = _digest(listing, limit)
     if chosen.reason:
-        return Submission(found.student, lecture.name, None, repairs=chosen.repairs, ungradable=chosen.reason, digest=digest)
+        return Submission(
+            found.student, lecture.name, None, repairs=chosen.repairs, ungradable=chosen.reason, digest=digest
+        )
     files, said = _files_beside(chosen.path, listing, limit)
     files |= release_files(settings.course / lecture.name, lecture.name)
     repairs = tuple(dict.fromkeys((*chosen.repairs, *said)))
@@ -245,9 +263,13 @@ def choose(listing: Listing, lecture_name: str, release: Release, limit: int, wh
     if not candidates:
         return Choice(reason=_nothing(listing, lecture_name, whole))
     drafts, left = {}, 2 * limit
-    for path in sorted(candidates, key=lambda path: (not _exact(path, lecture_name), path.count("/"), path))[:MAX_NOTEBOOKS]:
+    for path in sorted(candidates, key=lambda path: (not _exact(path, lecture_name), path.count("/"), path))[
+        :MAX_NOTEBOOKS
+    ]:
         size, left = listing.sizes[path], left - listing.sizes[path]
-        drafts[path] = Draft(reason=_too_large(path, size, limit)) if size > limit or left < 0 else draft(listing.read(path))
+        drafts[path] = (
+            Draft(reason=_too_large(path, size, limit)) if size > limit or left < 0 else draft(listing.read(path))
+        )
     order = sorted(drafts, key=lambda path: _rank(path, drafts[path], listing, lecture_name, release), reverse=True)
     choices = {path: _prepared(path, drafts[path], release, lecture_name) for path in order}
     best = next((path for path in order if not choices[path].reason), order[0])
@@ -274,8 +296,6 @@ def _prepared(path: str, read: Draft, release: Release, lecture_name: str) -> Ch
     places, said = repaired(read.cells, release)
     if not recognised(places, release):
         return Choice(path, reason=_another_notebook(read, lecture_name))
-    if read.language:
-        said.insert(0, f"The notebook was set to the language {read.language!r}; it was run as Python.")
     return Choice(path, notebook_text(places, release), (*read.repairs, *said))
 
 
@@ -293,19 +313,27 @@ def _about_the_name(best: str, order: list[str], choices: dict[str, Choice], lec
     if not _exact(best, lecture_name):
         yield f"The notebook is called {_shown(best)} and not {lecture_name}.ipynb; it was taken all the same."
     if len(order) > 1:
-        others = ", ".join(_shown(path) + (" (which cannot be read)" if choices[path].reason else "") for path in order if path != best)
+        others = ", ".join(
+            _shown(path) + (" (which cannot be read)" if choices[path].reason else "") for path in order if path != best
+        )
         yield f"There are {len(order)} notebooks; {_shown(best)} was graded, not {others}."
 
 
 def _nothing(listing: Listing, lecture_name: str, whole: bool) -> str:
     wanted = f"Hand in the file {lecture_name}.ipynb."
-    others = [_shown(path) for path in listing.sizes if not whole or "/" not in path or _named_after(path, lecture_name)]
+    others = [
+        _shown(path) for path in listing.sizes if not whole or "/" not in path or _named_after(path, lecture_name)
+    ]
     if listing.links and not others:
         return f"There is only a link ({_shown(listing.links[0])}), and links are not followed. {wanted}"
     if not others:
         return f"Nothing was handed in for {lecture_name}. {wanted}"
     what = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
-    kinds = {ending: advice for ending, advice in ADVICE.items() if any(path.lower().endswith(ending) for path in listing.sizes)}
+    kinds = {
+        ending: advice
+        for ending, advice in ADVICE.items()
+        if any(path.lower().endswith(ending) for path in listing.sizes)
+    }
     advice = next(iter(kinds.values()), "")
     return f"There is no notebook (.ipynb) in what was handed in ({what}). {advice}{wanted}"
 
@@ -336,7 +364,9 @@ def _files_beside(notebook: str, listing: Listing, limit: int) -> tuple[dict[str
         if reason := _left_out(name):
             said.append(f"{_shown(name)} was left out: {reason}.")
         elif listing.sizes[path] > left or len(files) >= MAX_FILES:
-            said.append(f"{_shown(name)} ({listing.sizes[path] / 2**20:.1f} MiB) was left out: together the files are more than is read.")
+            said.append(
+                f"{_shown(name)} ({listing.sizes[path] / 2**20:.1f} MiB) was left out: together the files are more than is read."
+            )
         else:
             content = listing.read(path)
             left -= listing.sizes[path]

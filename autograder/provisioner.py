@@ -31,6 +31,7 @@ from jupyter_client.provisioning import LocalProvisioner
 from traitlets import Dict, Enum, Integer, Tuple, default
 
 from autograder import cold, sandbox
+from autograder.errors import Refused
 from autograder.limits import Limits
 from autograder.plans import PLANS
 from autograder.preload import COURSE
@@ -140,6 +141,15 @@ async def welcome(client, timeout):
         message = await client.get_iopub_msg(timeout=timeout)
 
 
+def spawn(zygote, request, limits, listeners, files):
+    """Zygote.spawn, after which the listening sockets are the kernel's alone."""
+    try:
+        return zygote.spawn(request, limits, listeners, files)
+    finally:
+        for listener in listeners:
+            listener.close()
+
+
 @contextlib.asynccontextmanager
 async def start_warm_kernel(zygote, files=None, limits=Limits(), env=None, threads=1, seed=0, hides=(), arguments=ARGUMENTS):
     """Run a kernel for the length of an async with; it is killed at the end.
@@ -166,9 +176,7 @@ async def start_warm_kernel(zygote, files=None, limits=Limits(), env=None, threa
             "module": "autograder.kernel_app", "connection": connection, "arguments": list(arguments),
             "env": {**clean(zygote.home or "/tmp"), **(env or {})}, "cwd": None, "seed": seed, "threads": threads,
         }  # fmt: skip
-        forked = zygote.spawn(request, limits, listeners, files)
-        for listener in listeners:
-            listener.close()
+        forked = spawn(zygote, request, limits, listeners, files)
         died = watch(forked)
         try:
             await ready(forked)
@@ -253,7 +261,7 @@ class WarmForkProvisioner(LocalProvisioner):
         """The walls around the kernel.
 
         Raises:
-            sandbox.Refused: none are to be had and none were not asked for.
+            Refused: none are to be had and none were not asked for.
         """
         return sandbox.at_least().plan if self.level == "auto" else PLANS[self.level]
 
@@ -273,7 +281,7 @@ class WarmForkProvisioner(LocalProvisioner):
             for name, port in PORTS.items():
                 setattr(manager, name, port)
         elif self.plan.locks:
-            raise sandbox.Refused(
+            raise Refused(
                 f"kernel {self.kernel_spec.display_name!r} runs {self.kernel_spec.argv[0]}, which cannot be forked from "
                 f"{sys.executable}: start this program with that interpreter, or set level to none"
             )
@@ -292,9 +300,7 @@ class WarmForkProvisioner(LocalProvisioner):
             "cwd": None if plan.locks else cwd, "seed": self.seed, "threads": self.threads,
         }  # fmt: skip
         listeners = listen(self.folder)
-        self.process = zygote.spawn(request, limits, listeners, cwd if plan.locks else None)
-        for listener in listeners:
-            listener.close()
+        self.process = spawn(zygote, request, limits, listeners, cwd if plan.locks else None)
         await ready(self.process)
         self.pid, self.pgid, self.cwd = self.process.pid, None, cwd
         return self.connection_info

@@ -57,7 +57,9 @@ class Release:
     sources: frozenset[str]
 
     def answer(self, exercise: str) -> Marked | None:
-        return next((m for m in self.marked.values() if m.exercise == exercise and m.role in ("answer", "written")), None)
+        return next(
+            (m for m in self.marked.values() if m.exercise == exercise and m.role in ("answer", "written")), None
+        )
 
     def of_role(self, *roles: str) -> list[Marked]:
         return [m for m in self.marked.values() if m.role in roles]
@@ -80,7 +82,9 @@ def release_of(text: str) -> Release:
         sources = frozenset(_plain(_source(raw)) for raw in notebook["cells"])
         release = Release(marked, notebook["metadata"], sources)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CourseError(f"the released notebook cannot be read ({error!r}); build it again with `autograder release`") from error
+        raise CourseError(
+            f"the released notebook cannot be read ({error!r}); build it again with `autograder release`"
+        ) from error
     if not release.of_role("check", "written"):
         raise CourseError("the released notebook has no graded cell; build it again with `autograder release`")
     return release
@@ -136,6 +140,11 @@ def repaired(cells: Iterable[Cell], release: Release) -> tuple[list[Place], list
     _restore_order(places, release, said)
     _put_back_missing(places, release, said)
     return places, said
+
+
+def was_changed(source: str, released: str) -> bool:
+    """Whether a cell's text says something else than the released one."""
+    return _plain(source) != _plain(released)
 
 
 def recognised(places: list[Place], release: Release) -> bool:
@@ -228,7 +237,11 @@ def _settle_doubles(places: list[Place], release: Release, said: list[str]) -> N
                 place.id = ""
         for place in claims:
             # What holds nothing of the student's is dropped: pieces of a locked cell, an empty answer that would undo the real one.
-            theirs = not _is_part(place.cell.source, marked.source) if wanted else _plain(place.cell.source) != _plain(marked.source)
+            theirs = (
+                not _is_part(place.cell.source, marked.source)
+                if wanted
+                else _plain(place.cell.source) != _plain(marked.source)
+            )
             if place is not kept and not theirs:
                 places[:] = [other for other in places if other is not place]
         then = "one was kept" if wanted else "one counts as the answer, and all that differ from the release are run"
@@ -239,7 +252,9 @@ def _recognise_by_text(places: list[Place], release: Release, said: list[str]) -
     had_marks = any(place.id for place in places)
     found = []
     # Answers first: a cell that holds both an answer and its check is the answer.
-    for marked in sorted(release.marked.values(), key=lambda marked: ("answer", "check", "locked", "written").index(marked.role)):
+    for marked in sorted(
+        release.marked.values(), key=lambda marked: ("answer", "check", "locked", "written").index(marked.role)
+    ):
         if any(place.id == marked.id for place in places):
             continue
         free = [place for place in places if not place.id]
@@ -257,7 +272,10 @@ def _recognise_by_text(places: list[Place], release: Release, said: list[str]) -
 
 def _answer_by_text(marked: Marked, free: list[Place], places: list[Place], release: Release) -> Place | None:
     binding = [place for place in free if place.cell.kind == "code" and _binds(place.cell.source, marked.exercise)]
-    return next((place for place in binding if _plain(place.cell.source) != _plain(marked.source)), binding[0] if binding else None)
+    return next(
+        (place for place in binding if _plain(place.cell.source) != _plain(marked.source)),
+        binding[0] if binding else None,
+    )
 
 
 def _locked_by_text(marked: Marked, free: list[Place], places: list[Place], release: Release) -> Place | None:
@@ -281,14 +299,19 @@ def _written_by_text(marked: Marked, free: list[Place], places: list[Place], rel
     return None
 
 
-RECOGNISERS = {"answer": _answer_by_text, "check": _locked_by_text, "locked": _locked_by_text, "written": _written_by_text}
+RECOGNISERS = {
+    "answer": _answer_by_text,
+    "check": _locked_by_text,
+    "locked": _locked_by_text,
+    "written": _written_by_text,
+}
 
 
 def _prefer_later_answers(places: list[Place], release: Release, said: list[str]) -> None:
     """An answer left as released gives way to the last cell that defines the same function."""
     for marked in release.of_role("answer"):
         kept = next((place for place in places if place.id == marked.id), None)
-        if kept is None or _plain(kept.cell.source) != _plain(marked.source):
+        if kept is None or was_changed(kept.cell.source, marked.source):
             continue
         others = [
             place
@@ -296,18 +319,22 @@ def _prefer_later_answers(places: list[Place], release: Release, said: list[str]
             if not place.id
             and place.cell.kind == "code"
             and re.search(rf"^(?:async\s+def|def|class)\s+{re.escape(marked.exercise)}\b", place.cell.source, re.M)
-            and _plain(place.cell.source) != _plain(marked.source)
+            and was_changed(place.cell.source, marked.source)
         ]
         if others:
             kept.id, others[-1].id = "", marked.id
-            said.append(f"The {marked.name} was left as released; another cell that defines {marked.exercise} was taken as the answer.")
+            said.append(
+                f"The {marked.name} was left as released; another cell that defines {marked.exercise} was taken as the answer."
+            )
 
 
 def _restore_kinds(places: list[Place], release: Release, said: list[str]) -> None:
     for place in places:
         if place.id and place.cell.kind != release.marked[place.id].raw["cell_type"]:
             kind = release.marked[place.id].raw["cell_type"]
-            said.append(f"The {release.marked[place.id].name} had become a {place.cell.kind} cell; it was made a {kind} cell again.")
+            said.append(
+                f"The {release.marked[place.id].name} had become a {place.cell.kind} cell; it was made a {kind} cell again."
+            )
             place.cell = replace(place.cell, kind=kind, attachments={} if kind == "code" else place.cell.attachments)
 
 
@@ -318,7 +345,7 @@ def _restore_locked(places: list[Place], release: Release, said: list[str]) -> N
             continue
         own = place.cell
         place.cell = replace(own, source=marked.source, attachments={})
-        if _plain(own.source) == _plain(marked.source):
+        if not was_changed(own.source, marked.source):
             continue
         added = _additions(own.source, marked.source) if own.kind == "code" else ""
         at = next(i for i, other in enumerate(places) if other is place)
@@ -340,7 +367,11 @@ def _additions(own: str, released: str) -> str:
     known = {dump(node) for node in reference.body}
     bound = {name for node in reference.body for name in _targets(node)}
     try:
-        new = [node for node in tree.body if dump(node) not in known and not _is_check(node) and not bound & set(_targets(node))]
+        new = [
+            node
+            for node in tree.body
+            if dump(node) not in known and not _is_check(node) and not bound & set(_targets(node))
+        ]
     except RecursionError:  # nested so deeply that only an attack writes it
         return ""
     return "\n".join(_segment(own, node) for node in new)
@@ -378,7 +409,9 @@ def _restore_order(places: list[Place], release: Release, said: list[str]) -> No
         if marked.raw["cell_type"] != "code":
             continue
         at = _at(places, marked.id)
-        others = [i for i, place in enumerate(places) if place.id and release.marked[place.id].role in ("answer", "check")]
+        others = [
+            i for i, place in enumerate(places) if place.id and release.marked[place.id].role in ("answer", "check")
+        ]
         if at is not None and others and at > others[0] and _leads(marked, release):
             places.insert(others[0], places.pop(at))
             said.append(f"The {marked.name} stood after the exercises; it was moved before them.")
@@ -416,7 +449,9 @@ def _binds(source: str, name: str) -> bool:
     name = re.escape(name)
     return bool(
         re.search(
-            rf"^(?:(?:async\s+def|def|class)\s+{name}\b|{name}\s*(?::[^=\n]+)?=(?!=)|from\s+\S+\s+import\s[^\n]*\b{name}\b)", source, re.M
+            rf"^(?:(?:async\s+def|def|class)\s+{name}\b|{name}\s*(?::[^=\n]+)?=(?!=)|from\s+\S+\s+import\s[^\n]*\b{name}\b)",
+            source,
+            re.M,
         )
     )
 
@@ -444,4 +479,3 @@ def similarity(cells: Iterable[Cell], release: Release) -> float:
     shared = {cell.grade_id for cell in cells} & set(release.marked)
     texts = {_plain(cell.source) for cell in cells} & release.sources
     return len(shared) + len(texts) / (1 + len(release.sources))
-

@@ -9,6 +9,7 @@ import csv
 import hashlib
 import io
 import json
+import shutil
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -54,6 +55,14 @@ def write(out: Path, lecture: Lecture, run: Run, reports: Sequence[Report], not_
         if page.name not in wanted:  # its submission is no longer there, or its grading was undone
             page.unlink(missing_ok=True)
     return folder / "index.html"
+
+
+def remove(out: Path) -> None:
+    """Take the report away: there is nothing graded any more that it could be about."""
+    folder = Path(out) / "report"
+    for name in ("results.json", "grades.csv", "index.html"):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / "students", ignore_errors=True)
 
 
 def student_page(report: Report) -> str:

@@ -16,6 +16,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 from autograder import bubblewrap, landlock, seccomp
+from autograder.errors import Refused
 from autograder.limits import Limits
 from autograder.plans import PLANS, Plan
 from autograder.warm import Zygote, ZygoteError, clean
@@ -46,10 +47,6 @@ MISSING = {  # what is not isolated, by plan
     "landlock": (*BY_POLLING, SHARED[1], *IN_THE_OPEN),
     "none": NOTHING,
 }
-
-
-class Refused(RuntimeError):
-    """Student code would run with less isolation than the minimum."""
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,9 @@ class Server:
 
     def request(self):
         """Fork a kernel; an empty message means that the supervisor is gone, and everything ends."""
-        message, descriptors, _, _ = socket.recv_fds(self.control, LARGEST_MESSAGE, MOST_DESCRIPTORS)
+        message, descriptors, _, _ = socket.recv_fds(
+            self.control, LARGEST_MESSAGE, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
+        )
         if not message:
             for kernel in list(self.kernels.values()):
                 self.kill(kernel)

@@ -4,7 +4,8 @@ from torch import Tensor
 
 from .layouts import Places
 
-LARGE = 4096  # elements from which selecting by bits beats torch.where on a CPU; measured, see benchmarks
+LARGE = 1 << 14  # elements from which selecting by bits beats torch.where on a CPU
+BLOCK = 1 << 18  # elements that selecting by bits takes at a time
 WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
@@ -79,7 +80,7 @@ def select(mask, data, other):
             if other.shape == data.shape and other.dtype == data.dtype:
                 return _Select.apply(mask, data, other)
         else:
-            return _Select.apply(mask, data, other) if data.requires_grad else _bits(mask, data, other)
+            return _Select.apply(mask, data, other) if data.requires_grad else _bits(mask, data, other).view(data.dtype)
     if isinstance(other, Tensor):
         return torch.where(mask, data, other)
     if data.dtype == torch.bool:
@@ -88,16 +89,26 @@ def select(mask, data, other):
 
 
 def _bits(mask, data, other):
-    """torch.where without branches: (data ^ other) & mask ^ other, on the words of memory (8 to 10 times faster)."""
+    """torch.where without branches, on the words of memory: ((data ^ other) & mask) ^ other, 8 to 10 times faster."""
     word = WORDS[data.dtype.itemsize]
-    keep = mask.to(word).neg_()                                     # all ones where True
+    dtype, out, data = data.dtype, mask.to(word).neg_(), data.view(word)  # out: all ones where True; becomes the result
     if isinstance(other, Tensor):
-        other = other.view(word)
-        return (data.view(word) ^ other).bitwise_and_(keep).bitwise_xor_(other).view(data.dtype)
-    if other == 0:
-        return keep.bitwise_and_(data.view(word)).view(data.dtype)
-    other = torch.full((), other, dtype=data.dtype).view(word)
-    return (data.view(word) ^ other).bitwise_and_(keep).bitwise_xor_(other).view(data.dtype)
+        for o, x, y in _blocks(out, data, other.view(word)):
+            o.bitwise_and_(x ^ y).bitwise_xor_(y)
+    elif other == 0:
+        out.bitwise_and_(data)
+    else:
+        y = torch.full((), other, dtype=dtype).view(word).item()
+        for o, x in _blocks(out, data):
+            o.bitwise_and_(x ^ y).bitwise_xor_(y)
+    return out
+
+
+def _blocks(*tensors):
+    """The same stretches of several tensors, so that intermediate results stay in the cache and need no fresh pages."""
+    if all(t.is_contiguous() for t in tensors):
+        return zip(*(t.view(-1).split(BLOCK) for t in tensors), strict=True)
+    return (tensors,)
 
 
 class _Select(torch.autograd.Function):
@@ -106,7 +117,7 @@ class _Select(torch.autograd.Function):
     @staticmethod
     def forward(ctx, mask, data, other):
         ctx.save_for_backward(mask)
-        return _bits(mask, data, other)
+        return _bits(mask, data, other).view(data.dtype)
 
     @staticmethod
     def backward(ctx, grad):

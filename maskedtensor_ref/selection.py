@@ -20,13 +20,25 @@ def where(func, *args, **kwargs):
     layouts = {p.places.layout if p.places is not None else None for p in (condition, a, b) if isinstance(p, Pair)}
     c = whole(condition).dense()
     a, b = (p.dense() if isinstance(p, Pair) else p.to_dense() if isinstance(p, Tensor) else p for p in (a, b))
-    data = torch.where(c.data, *_choices(c.data, a, b))
-    mask = torch.where(c.data, *(p.mask if isinstance(p, Pair) else True for p in (a, b)))
+    data = _pick(c.data, *_choices(c.data, a, b))
+    mask = _mask_of(a) & c.data | _mask_of(b) & ~c.data
     if isinstance(condition, Pair):
         mask = mask & c.mask
     out = Pair(data, mask.expand(data.shape))
     layout = layouts.pop() if len(layouts) == 1 else None
     return out if layout is None else relayout(out, layout)
+
+
+def _pick(condition, a, b):
+    """torch.where, by bits where that is quicker."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor) and a.dtype == b.dtype and a.shape == b.shape == condition.shape:
+        return select(condition, a, b)
+    return torch.where(condition, a, b)
+
+
+def _mask_of(p):
+    return p.mask if isinstance(p, Pair) else torch.ones((), dtype=torch.bool, device=p.device) \
+        if isinstance(p, Tensor) else True
 
 
 def _choices(condition, a, b):

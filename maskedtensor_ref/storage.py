@@ -2,7 +2,7 @@
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
-from .layouts import stored
+from .layouts import Places, stored
 from .pair import Pair
 
 _frozen = WeakIdKeyDictionary()  # a mask -> its version, and our copy of it (None: it is ours)
@@ -22,6 +22,19 @@ def freeze(mask):
     copy = mask.detach().clone()
     _frozen[mask] = mask._version, copy
     return own(copy)
+
+
+def freeze_sparse(mask):
+    """The values and Places of a user's sparse mask, copied, and the same copies while the mask stays as it is."""
+    version, copy = _frozen.get(mask, (None, None))
+    kept, places = Places.of(mask)
+    if version == mask._version and copy is not None:
+        known, at = copy
+        if at.same(places) and (mask.is_meta or torch.equal(known, kept)):
+            return copy
+    copy = kept.detach().clone(), places
+    _frozen[mask] = mask._version, copy
+    return copy
 
 
 def own(mask):
@@ -115,6 +128,62 @@ def _to(places, device):
     indices = places.indices
     moved = tuple(i.to(device) for i in indices) if isinstance(indices, tuple) else indices.to(device)
     return type(places)(places.layout, places.shape, moved)
+
+
+def stored_values(func, x):
+    """values() of a sparse tensor: its stored values as a strided MaskedTensor that shares memory with it."""
+    _must_be_sparse(func, x)
+    return Pair(x.data, x.mask)
+
+
+def stored_indices(func, x):
+    """indices(), crow_indices() and col_indices() of a sparse tensor: plain int64."""
+    _must_be_sparse(func, x)
+    return func(x.tensor().detach())
+
+
+def coalesce(func, x):
+    """A sparse MaskedTensor is always coalesced."""
+    _must_be_sparse(func, x)
+    return x
+
+
+def _must_be_sparse(func, x):
+    if x.places is None:
+        raise RuntimeError(f"{func.__name__} expects a sparse layout, and this MaskedTensor is strided: use to_sparse_coo()")
+
+
+def sparse_mask(func, x, mask):
+    """The elements of a plain tensor, or of x, at the places that a sparse MaskedTensor stores, under its mask."""
+    if not isinstance(mask, Pair):
+        x = x.dense()
+        values, places = Places.of(mask)
+        return Pair(places.gather(x.data), places.gather(x.mask), places)
+    _must_be_sparse(func, mask)
+    places = mask.places
+    if not isinstance(x, Pair):
+        return Pair(places.gather(x.to_dense()), mask.mask, places)
+    x = x.dense()
+    return Pair(places.gather(x.data), places.gather(x.mask) & mask.mask, places)
+
+
+def sparse_coo_tensor(func, indices, values, size=None, *, is_coalesced=None, **options):
+    """A COO MaskedTensor out of masked values; of several values for one place, those that are specified are added."""
+    if isinstance(indices, Pair) or size is None:
+        raise TypeError("sparse_coo_tensor of masked values needs plain indices and the size")
+    flat = torch.zeros(indices.shape[1], dtype=torch.int64, device=indices.device)
+    for row, n in zip(indices, size, strict=False):
+        flat = flat * n + row
+    if is_coalesced or flat.numel() < 2 or bool((flat.diff() > 0).all()):
+        return Pair(values.data, values.mask, Places(torch.sparse_coo, size, indices))
+    flat, where = flat.unique(return_inverse=True)
+    rows = []
+    for n in reversed(size[:indices.shape[0]]):
+        rows.append(flat % n)
+        flat = flat // n
+    out = values.data.new_zeros(rows[0].shape[0], *values.data.shape[1:]).index_add(0, where, values.filled(0))
+    terms = values.mask.new_zeros(out.shape, dtype=torch.int64).index_add(0, where, values.mask.to(torch.int64))
+    return Pair(out, terms > 0, Places(torch.sparse_coo, size, torch.stack(rows[::-1])))
 
 
 def contiguous(func, x, *args, **kwargs):

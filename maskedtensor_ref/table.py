@@ -12,6 +12,7 @@ from . import contraction, gradients, layers, movement, normalisation, reduction
 from .elementwise import elementwise
 from .pair import highest, lowest
 from .reductions import reduction
+from .text import number, numbers
 
 FALSE, TRUE, INF = False, True, float("inf")
 
@@ -128,7 +129,7 @@ OPS = [
     (selection.where, "where"),
     (selection.masked_fill, "masked_fill"),
     (selection.nonzero, "nonzero argwhere"),
-    (selection.unique, "unique"),
+    (selection.unique, "unique unique_consecutive"),
     (selection.counted, "histc bincount"),
     (selection.gathered(0), "index_add scatter_add"),
     (selection.gathered(no_identity_of_reduce), "scatter_reduce index_reduce"),
@@ -200,7 +201,7 @@ OPS = [
     (whole.matrices(2), "det logdet slogdet inverse inv inv_ex pinverse pinv cholesky cholesky_ex cholesky_inverse "
                         "cholesky_solve eig eigvals eigh eigvalsh svd svdvals qr matrix_exp matrix_power lu lu_factor "
                         "lu_factor_ex lu_solve ldl_factor ldl_factor_ex solve_triangular triangular_solve cond "
-                        "geqrf"),
+                        "geqrf solve solve_ex matrix_rank"),
     (whole.matrices(2, 1), "householder_product orgqr"),
     (whole.matrices(1), "vander"),
     (whole.along(-1), "linalg.cross"),
@@ -212,6 +213,11 @@ OPS = [
     (storage.keeping_mask, "clone detach to type type_as cpu cuda half bfloat16 float double int long short char byte bool cfloat "
                            "cdouble chalf requires_grad_ Tensor.detach_ pin_memory torch.empty_permuted_"),
     (storage.contiguous, "contiguous is_contiguous"),
+    (storage.stored_values, "Tensor.values Tensor._values"),
+    (storage.stored_indices, "Tensor.indices Tensor._indices Tensor.crow_indices Tensor.col_indices Tensor._nnz"),
+    (storage.coalesce, "Tensor.coalesce"),
+    (storage.sparse_mask, "Tensor.sparse_mask"),
+    (storage.sparse_coo_tensor, "torch.sparse_coo_tensor"),
     (storage.shared_memory, "share_memory_"),
     # Writing.
     (writing.assign, "__setitem__"),
@@ -226,6 +232,9 @@ OPS = [
                       "result_type can_cast is_coalesced sparse_dim dense_dim is_set_to_ is_tensor is_storage"),
     (storage.on_values, "retain_grad _is_view_"),
     (gradients.backward, "Tensor.backward"),
+    (lambda func, x: number(x), "Tensor.item Tensor.__bool__ Tensor.__float__ Tensor.__int__ Tensor.__complex__"),
+    (lambda func, x: numbers(x), "Tensor.tolist"),
+    (lambda func, x: len(x.shape) and x.shape[0], "Tensor.__len__"),
 ]
 PROPERTIES = {
     movement.movement: "T mT H mH",

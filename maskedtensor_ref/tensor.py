@@ -7,7 +7,7 @@ from torch import Tensor
 from .gradients import Enter, accumulate, engine
 from .layouts import Places, project
 from .pair import Pair
-from .storage import freeze, own, same_mask
+from .storage import freeze, freeze_sparse, own, same_mask
 from .table import RULES, rule_of
 from .text import array, number, numbers, text
 from .writing import write
@@ -334,17 +334,13 @@ def _pair(data, mask):
     if data.layout == torch.strided:
         return Pair(data, freeze(mask))
     values, places = Places.of(data)
-    kept, onto = Places.of(mask)
+    kept, onto = freeze_sparse(mask)
     if values.dim() != kept.dim():
         raise ValueError(f"data and mask must have the same number of sparse dimensions. data has {data.sparse_dim()}, mask "
                          f"{mask.sparse_dim()}")
     if not places.same(onto):
         values, places = project(values, places, onto), onto
-    return Pair(values, _shared(kept, onto), onto)
-
-
-def _shared(kept, onto):
-    return kept.detach().clone()
+    return Pair(values, kept, onto)
 
 
 def masked_tensor(data, mask, requires_grad=False):

@@ -64,14 +64,14 @@ except AssertionError:
 
 # %% [markdown]
 # **Hint.** Every exercise has three hints: first an idea, then where to look, then nearly the code. Each call gives
-# one more. Hints cost no points.
+# one more. Hints cost no points. Run the next cell to see the first.
+#
+# **Green.** A tensor method that ends in `_` writes into its tensor; `x + 1` makes a new one. So in the cell after
+# the hint, replace the last line by `return x + 1`, indented like the line it replaces. Run it, then run the check
+# below it.
 
 # %%
 hint(plus_one)
-
-# %% [markdown]
-# **Green.** A tensor method that ends in `_` writes into its tensor; `x + 1` makes a new one. So write
-# `return x + 1` in the next cell, in place of the last line, run it, and run the check below it.
 
 # %% exercise="plus_one"
 def plus_one(x):
@@ -87,8 +87,8 @@ check(plus_one)
 # If the title of that table starts with ✓, you have your first green. A check is never finished with you: change your
 # answer and run both cells again, as often as you like.
 #
-# **Where it breaks.** A check looks at the function *as it is in memory*. After a change, run the exercise's cell first,
-# then the check. When the two seem to disagree, use *Restart Kernel and Run All Cells* from the Kernel menu.
+# **Where it breaks.** A check looks at the function *as it is in memory*. After a change, run the exercise's cell
+# first, then the check. When the two seem to disagree, use *Restart Kernel and Run All Cells* from the Kernel menu.
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 3 minutes.** Let everybody reach the ✓ before you go on; walk around once. Common answers: “I ran the
@@ -117,10 +117,10 @@ print(torch.tensor([True, False]).dtype)
 #
 # The second question is about something that the worked exercise has shown already.
 #
-# {{question P3}}
+# {{question P2}}
 
 # %%
-predict("P3", "b")
+predict("P2", "b")
 
 # %%
 x = torch.tensor([1, 2])
@@ -145,6 +145,8 @@ print(torch.tensor([[1, 2], [3, 4]], dtype=torch.float32))
 print(torch.full((1, 4), 9))
 
 # %% [markdown]
+# Now you (objective 4). Replace the line `raise NotImplementedError` by your answer.
+#
 # {{card two_by_three}}
 
 # %% exercise="two_by_three"
@@ -177,10 +179,10 @@ print("float32, then float64:", torch.tensor(0.1).double().item())
 # %% [markdown]
 # ## How grading works
 #
-# {{question P2}}
+# {{question P3}}
 
 # %%
-predict("P2", "b")
+predict("P3", "b")
 
 # %% [markdown]
 # - **Points** come from the code cells marked as exercises. Each gives its points in full or not at all.
@@ -188,8 +190,8 @@ predict("P2", "b")
 #   such as empty tensors. So write for every input that the task allows.
 # - **More than the value** can count: the dtype, whether an argument was changed, whether memory is shared, whether
 #   there is a loop. The card of each exercise says what is checked.
-# - **What you may change**: the cells of exercises, and any cells you add. The check cells are locked; if one gets lost,
-#   `autograder doctor 00_start.ipynb` brings it back.
+# - **What you may change**: the cells of exercises, and any cells you add. The check cells are locked; if one gets
+#   lost, `autograder doctor 00_start.ipynb` brings it back.
 # - **Before you hand in**: *Restart Kernel and Run All Cells*. What works then works when it is graded.
 #
 # The line below shows how far you are. It counts what passed since the kernel started.

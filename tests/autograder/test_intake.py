@@ -195,7 +195,9 @@ def test_a_written_answer_that_lost_its_mark_is_found_below_its_question(hand_in
         notebook["cells"][-1]["metadata"] = {}
 
     order = cells(hand_in_edited(hand_in, change))
-    assert [cell["source"] for cell in order if grade_id(cell) == "why_view"] == ["It shares the storage, with another stride."]
+    assert [cell["source"] for cell in order if grade_id(cell) == "why_view"] == [
+        "It shares the storage, with another stride."
+    ]
 
 
 def test_a_deleted_written_answer_is_put_back_unanswered(hand_in):
@@ -209,7 +211,10 @@ def test_outputs_and_counts_and_tags_of_students_never_reach_the_run(hand_in):
         for cell in notebook["cells"]:
             cell["metadata"]["tags"] = ["skip-execution"]
             if cell["cell_type"] == "code":
-                cell["outputs"], cell["execution_count"] = [{"output_type": "stream", "name": "stdout", "text": "2.0"}], 7
+                cell["outputs"], cell["execution_count"] = (
+                    [{"output_type": "stream", "name": "stdout", "text": "2.0"}],
+                    7,
+                )
 
     for cell in cells(hand_in_edited(hand_in, change)):
         assert "tags" not in cell["metadata"] and not cell.get("outputs") and cell.get("execution_count") is None
@@ -382,11 +387,23 @@ def test_a_path_that_holds_no_class_is_refused_with_what_was_expected(tmp_path, 
 # Anything at all
 
 
-PROPERTY = settings(max_examples=150, deadline=5000, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
-SCRAPS = strategies.sampled_from(["cells", "cell_type", "source", "metadata", "nbgrader", "grade_id", "id", "last_row", "code", "check_column"])
+PROPERTY = settings(
+    max_examples=150, deadline=5000, suppress_health_check=list(HealthCheck), derandomize=True, database=None
+)
+SCRAPS = strategies.sampled_from(
+    ["cells", "cell_type", "source", "metadata", "nbgrader", "grade_id", "id", "last_row", "code", "check_column"]
+)
 JSON = strategies.recursive(
-    strategies.none() | strategies.booleans() | strategies.integers() | strategies.floats() | SCRAPS | strategies.text(max_size=20),
-    lambda below: strategies.lists(below, max_size=4) | strategies.dictionaries(SCRAPS | strategies.text(max_size=5), below, max_size=5),
+    strategies.none()
+    | strategies.booleans()
+    | strategies.integers()
+    | strategies.floats()
+    | SCRAPS
+    | strategies.text(max_size=20),
+    lambda below: (
+        strategies.lists(below, max_size=4)
+        | strategies.dictionaries(SCRAPS | strategies.text(max_size=5), below, max_size=5)
+    ),
     max_leaves=25,
 )
 
@@ -416,7 +433,11 @@ def test_any_bytes_become_a_submission(one_folder, limits, data):
 
 
 @PROPERTY
-@given(at=strategies.integers(0, len(SOLUTION.encode())), cut=strategies.integers(0, 40), put=strategies.binary(max_size=20))
+@given(
+    at=strategies.integers(0, len(SOLUTION.encode())),
+    cut=strategies.integers(0, 40),
+    put=strategies.binary(max_size=20),
+)
 def test_a_notebook_with_any_damage_becomes_a_submission(one_folder, limits, at, cut, put):
     data = SOLUTION.encode()
     submitted(one_folder, limits, data[:at] + put + data[at + cut :])
@@ -433,9 +454,11 @@ def test_any_json_becomes_a_submission(one_folder, limits, value):
 def test_a_notebook_with_anything_in_place_of_its_parts_becomes_a_submission(one_folder, limits, data):
     notebook = json.loads(SOLUTION)
     for _ in range(data.draw(strategies.integers(1, 4))):
-        place = data.draw(strategies.sampled_from([notebook, *filter(dict.__instancecheck__, notebook["cells"])])) if isinstance(
-            notebook.get("cells"), list
-        ) else notebook
+        place = (
+            data.draw(strategies.sampled_from([notebook, *filter(dict.__instancecheck__, notebook["cells"])]))
+            if isinstance(notebook.get("cells"), list)
+            else notebook
+        )
         place[data.draw(strategies.sampled_from(sorted(place, key=str) or ["x"]))] = data.draw(JSON)
     submitted(one_folder, limits, json.dumps(notebook).encode())
 
@@ -446,10 +469,14 @@ def test_a_notebook_with_anything_in_place_of_its_parts_becomes_a_submission(one
         b"<<<<<<< \n" * 200_000,
         b"<<<<<<<\n=======\n>>>>>>>\n" * 50_000,
         b'"' + b'\\"' * 1_000_000,
-        b'{"cells": [' + b'{"cell_type":"code","source":"def last_row","metadata":{"nbgrader":{"grade_id":"last_row"}}},' * 4000 + b"{}]}",
+        b'{"cells": ['
+        + b'{"cell_type":"code","source":"def last_row","metadata":{"nbgrader":{"grade_id":"last_row"}}},' * 4000
+        + b"{}]}",
         b'{"cells": [' + b"," * 1_000_000,
         b"\n" * 2_000_000 + b"%",
-        b'{"cells": [{"cell_type": "code", "source": "' + b"\\n" * 2_000_000 + b'", "metadata": {"nbgrader": {"grade_id": "setup"}}}]}',
+        b'{"cells": [{"cell_type": "code", "source": "'
+        + b"\\n" * 2_000_000
+        + b'", "metadata": {"nbgrader": {"grade_id": "setup"}}}]}',
         b'{"cells": [{"cell_type": "code", "source": "last_row' + b" " * 2_000_000 + b'"}]}',
         b'{"a":' * 900 + b"1" + b"}" * 900,
     ],

@@ -5,12 +5,13 @@ import os
 import resource
 import sys
 
-import attacks
 import pytest
 
 from autograder import sandbox, watchdog
 from autograder.plans import PLANS
 from autograder.warm import Zygote
+
+from . import attacks
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sandboxes are a matter of Linux")
 

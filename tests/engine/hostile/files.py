@@ -33,10 +33,9 @@ for start in ("/", os.path.dirname(os.path.dirname(__import__("autograder").__fi
 # %% the_whole_disk
 import os
 for folder, folders, names in os.walk("/"):
-    if folder.startswith(("/proc", "/sys")):
-        folders.clear()
+    folders[:] = [name for name in folders if name not in ("proc", "sys", "site-packages", "share")]
     for name in names:
-        if name in ("gradebook.db", "exercises.py", "secret.txt"):
+        if name in ("gradebook.db", "secret.txt") or (name == "exercises.py" and "solutions" in folder):
             escaped(os.path.join(folder, name))
 
 # %% home

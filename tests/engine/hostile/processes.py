@@ -30,7 +30,7 @@ for pid in {os.getppid(), TARGETS["grader"]} - {0, os.getpid()}:
 # %% ending_every_process_by_number
 import os, signal
 for pid in range(2, 40000):
-    if pid != os.getpid():
+    if pid != os.getpid() and not os.path.exists(f"/proc/self/task/{pid}"):
         try:
             os.kill(pid, signal.SIGKILL)
         except OSError:
@@ -61,7 +61,7 @@ os.abort()
 # %% becoming_another_program
 import os
 os.execv("/bin/sleep", ["sleep", "1000"])
-# ends: silent
+# ends: dead
 
 # %% tracing_the_grader
 import ctypes, os
@@ -74,10 +74,10 @@ for pid in {os.getppid(), TARGETS["grader"], 1} - {os.getpid()}:
 # %% memory_of_the_grader
 import os
 for pid in {os.getppid(), TARGETS["grader"], 1} - {os.getpid()}:
-    for name in ("mem", "maps", "environ", "root", "cwd", "fd"):
+    for name in ("mem", "maps", "environ", "root", "cwd", "fd/3"):
         try:
             path = f"/proc/{pid}/{name}"
-            escaped(f"{path}: {os.readlink(path) if name in ('root', 'cwd') else os.listdir(path) if name == 'fd' else open(path, 'rb').read(100)}")
+            escaped(f"{path}: {os.readlink(path) if name in ('root', 'cwd', 'fd/3') else open(path, 'rb').read(100)}")
         except OSError:
             pass
 # not: contained
@@ -169,7 +169,7 @@ import signal
 signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
 while True:
     pass
-# ends: silent
+# ends: interrupted
 
 # %% stopping_itself
 import os, signal

@@ -39,8 +39,10 @@ import os, time
 for n in range(12):
     if os.fork() == 0:
         held = bytearray(b"x") * (LIMITS["memory_mib"] << 18)
-        time.sleep(1000)
-time.sleep(1000)
+        time.sleep(3)
+        os._exit(0)
+for n in range(12):
+    os.wait()
 # ends: memory
 
 # %% shared_memory_in_one_process
@@ -119,13 +121,16 @@ os.symlink(TARGETS["folder"], "others")
 # %% too_many_descriptors
 import os
 held = []
-while True:
-    held.append(os.dup(1))
+try:
+    while True:
+        held.append(os.dup(1))
+except OSError:
+    print([os.close(n) for n in held])
 
 # %% full_pipes
 import os
 held = []
-while len(held) < 1000:
+while len(held) < 200:
     a, b = os.pipe()
     os.set_blocking(b, False)
     try:
@@ -150,7 +155,7 @@ os.wait()
 # ends: cpu
 
 # %% a_flood_of_lines
-for n in range(3_000_000):
+for n in range(1_000_000):
     print("x" * 60)
 # ends: any
 
@@ -166,7 +171,7 @@ for n in range(20):
 
 # %% a_flood_past_python
 import os
-for n in range(100_000):
+for n in range(30_000):
     os.write(1, b"x" * 4096)
 # ends: any
 
@@ -184,7 +189,7 @@ while True:
 # %% a_regular_expression_that_never_ends
 import re
 re.match(r"(a+)+$", "a" * 40 + "b")
-# ends: silent
+# ends: interrupted
 
 # %% waiting_for_ever
 import threading
