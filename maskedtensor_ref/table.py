@@ -105,6 +105,7 @@ OPS = [
      "fft.ifftshift combinations matrix_transpose Tensor.narrow_copy F.channel_shuffle torch.channel_shuffle "
      "torch.native_channel_shuffle torch.slice_inverse"),
     (movement.viewed, "view"),
+    (movement.one_hot, "F.one_hot"),
     (movement.complex_parts, "view_as_real"),
     (movement.complex_whole, "view_as_complex"),
     (movement.moved_like, "view_as expand_as reshape_as"),
@@ -114,7 +115,7 @@ OPS = [
     (movement.interpolation, "F.interpolate F.upsample F.upsample_bilinear F.grid_sample grid_sampler grid_sampler_2d grid_sampler_3d"),
     (movement.joining,
      "cat concat concatenate stack hstack vstack dstack row_stack column_stack"),
-    (movement.each, "broadcast_tensors meshgrid atleast_1d atleast_2d atleast_3d cartesian_prod"),
+    (movement.each, "broadcast_tensors meshgrid _VF.meshgrid _VF.broadcast_tensors atleast_1d atleast_2d atleast_3d cartesian_prod"),
     (movement.blocks, "block_diag"),
     (movement.placing("x", "_", "_", "src"), "scatter index_copy"),
     (movement.placed_by_index, "index_put"),
@@ -223,6 +224,7 @@ OPS = [
     (writing.assign, "__setitem__"),
     (writing.copy, "copy_"),
     (writing.fill, "fill_ zero_"),
+    (writing.filled_with, "torch.fill"),
     (writing.drawn, "normal_ uniform_ random_ exponential_ geometric_ log_normal_ cauchy_ bernoulli_"),
     (writing.like, "zeros_like ones_like full_like empty_like rand_like randn_like randint_like"),
     (writing.new, "new_zeros new_ones new_full new_empty new_tensor new_empty_strided new"),
@@ -245,8 +247,12 @@ PROPERTIES = {
     storage.on_values: "grad_fn _version retains_grad _backward_hooks is_leaf",
     gradients.grad: "grad",
 }
+ATEN = {  # names that only torch.ops.aten has
+    movement.movement: "slice _unsafe_view _reshape_alias index slice_backward select_backward unfold_backward alias",
+    movement.movement_with_zeros: "im2col col2im",
+}
 SPACES = {"torch": torch, "Tensor": Tensor, "special": torch.special, "linalg": torch.linalg, "F": F}
-QUALIFIED = SPACES | {"fft": torch.fft, "torch._C._nn": torch._C._nn}
+QUALIFIED = SPACES | {"fft": torch.fft, "_VF": torch._VF, "torch._C._nn": torch._C._nn}
 NEVER_IN_PLACE = {movement.movement, movement.viewed, movement.moved_like, storage.keeping_mask, storage.on_data, writing.fill,
                   writing.copy, writing.drawn, writing.like, writing.new}
 
@@ -285,7 +291,7 @@ def _in_place(rules, rule, home, short, base):
 
 
 RULES = _spellings()
-BY_NAME = {}
+BY_NAME = {name: rule for rule, names in ATEN.items() for name in names.split()}
 for _f, _rule in RULES.items():
     if _f.__name__ not in ("__get__", "__set__", "__delete__"):
         BY_NAME.setdefault(_f.__name__, _rule)
