@@ -1,0 +1,51 @@
+"""Writes `checks.json` from a lecture's exercises: the visible cases, and what reference and wrong answers did on them."""
+
+import base64
+import json
+
+from . import judge, probe, wire
+from .exercises import Lecture
+
+
+def to_json(lecture: Lecture) -> str:
+    """The text of checks.json: the same for the same exercises, run after run."""
+    exercises = [_exercise(exercise) for exercise in lecture.exercises if not exercise.written]
+    predictions = [
+        {"id": p.id, "question": p.question, "choices": {k: list(v) for k, v in p.choices.items()}, "answer": p.answer}
+        for p in lecture.predictions
+    ]
+    return json.dumps({"lecture": lecture.name, "exercises": exercises, "predictions": predictions}, indent=1) + "\n"
+
+
+def _exercise(exercise):
+    asked = judge.visible_question(exercise)
+    return {
+        "id": exercise.id,
+        "number": exercise.number,
+        "points": exercise.points,
+        "arguments": list(exercise.arguments),
+        "properties": [[wanted.name, *wanted.arguments] for wanted in exercise.properties],
+        "tolerance": exercise.tolerance,
+        "forbidden": list(exercise.forbidden),
+        "hints": list(exercise.hints),
+        "hidden": len(exercise.all_cases(1)),
+        "question": _text(asked.message),
+        "expected": _answer(exercise.function, asked.message),
+        "wrong": [
+            {
+                "code": wrong.code,
+                "message": wrong.message,
+                "breaks": judge.refused_construct(exercise, wrong),
+                "seen": _answer(wrong.function, asked.message),
+            }
+            for wrong in exercise.wrong_answers
+        ],
+    }
+
+
+def _answer(function, message):
+    return _text(wire.without_times(probe.answer(function, message)))
+
+
+def _text(message: bytes) -> str:
+    return base64.b64encode(message).decode()

@@ -1,0 +1,388 @@
+"""The first difference between what was expected and what came.
+
+Works on `Seen` records only, so it is the same in the judge, in a student's notebook and in the course's own tests. Shape and
+dtype are compared before any value is read: a hostile answer never decides how much memory a comparison takes.
+"""
+
+from dataclasses import dataclass
+
+import torch
+
+from .properties import Property
+from .records import Seen, SeenObject, SeenTensor
+
+TOLERANCES = {  # rtol, atol: those of torch.testing.assert_close
+    "float64": (1e-7, 1e-7),
+    "float32": (1.3e-6, 1e-5),
+    "float16": (1e-3, 1e-5),
+    "bfloat16": (1.6e-2, 1e-5),
+    "complex128": (1e-7, 1e-7),
+    "complex64": (1.3e-6, 1e-5),
+}
+ELSEWHERE = 10  # times as much on a GPU, whose sums run in another order from kernel to kernel
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where an answer leaves the expected one.
+
+    Attributes:
+        aspect: one of ASPECTS.
+        path: "result", "result[1]", "x after the call" ...
+        expected, got: short texts.
+        next_step: a sentence on what to look at.
+    """
+
+    aspect: str
+    path: str
+    expected: str
+    got: str
+    next_step: str
+
+
+ASPECTS = {  # aspect: what is said when it differs
+    "unanswered": "This exercise is not answered yet: write your code in its cell.",
+    "raised": "Read the last line of the error and find the line of your code that it names.",
+    "raises": "This input is not legal: raise the exception that the task names, before computing anything.",
+    "type": "Look at what your function returns.",
+    "shape": "Print the .shape of your result, and compare it with the one expected, dimension by dimension.",
+    "dtype": "Print the .dtype of your result. What decides it: your inputs, or a function you call?",
+    "device": "Make new tensors on the device of the input: device=x.device.",
+    "layout": "Print the .layout of your result.",
+    "mask": "Compare the mask of your result with the one expected.",
+    "value": "Work the smallest failing input through by hand.",
+    "inputs": "Your function changed an argument, or did not change it as the task asks.",
+    "sharing": "Does each step of yours return a view, or a copy?",
+    "strides": "Print .stride() of your result.",
+    "storage": "How large is the storage behind your result? A view keeps all of it alive.",
+    "gradient": "Call .backward() on your result and look at the .grad of the input.",
+    "operations": "Count what your code does for a large input. One operation on the whole tensor replaces a loop.",
+    "memory": "Which of your steps copies, and how much of what it copies is needed?",
+    "forbidden call": "Find a way without this operation.",
+    "warnings": "Read the warning: it names the cause.",
+    "requires_grad": "Is the result connected to the graph of the input?",
+    "source": "Find a way without this construct.",
+    "kind": "Look at what kind of object your function returns.",
+}
+
+
+def difference(expected: Seen, got: Seen, properties: tuple[Property, ...] = (), tolerance=None) -> Difference | None:
+    """The first difference that counts, or None. Properties are looked at in their order, after the values."""
+    if (found := _raised(expected, got)) or expected.raised:
+        return found or _inputs(expected, got, tolerance)
+    found = _tree("result", expected.result, got.result, tolerance) or _inputs(expected, got, tolerance)
+    for wanted in properties:
+        found = found or _PROPERTIES[wanted.name](expected, got, tolerance, *wanted.arguments)
+    return found
+
+
+def _differs(aspect, path, expected, got) -> Difference:
+    return Difference(aspect, path, str(expected), str(got), ASPECTS[aspect])
+
+
+def _raised(expected, got):
+    if got.raised and "NotImplementedError" in got.raised.types and not expected.raised:
+        return _differs("unanswered", "the call", "an answer", "NotImplementedError")
+    if got.raised and not expected.raised:
+        text = got.raised.message.strip().split("\n")[0][:300]
+        return _differs("raised", "the call", "no error", f"{got.raised.types[0]}: {text}" if text else got.raised.types[0])
+    if expected.raised and not got.raised:
+        return _differs("raises", "the call", expected.raised.types[0], f"no error, but {show(got.result)}")
+    if expected.raised and expected.raised.types[0] not in got.raised.types:
+        return _differs("raises", "the call", expected.raised.types[0], f"{got.raised.types[0]}: {got.raised.message[:200]}")
+    return None
+
+
+def _inputs(expected, got, tolerance):
+    for name, value in expected.inputs.items():
+        if name not in got.inputs:
+            return _differs("inputs", name, show(value), "nothing")
+        if found := _tree(f"{name} after the call", value, got.inputs[name], tolerance):
+            return _differs("inputs", found.path, found.expected, found.got)
+    return None
+
+
+# ---- trees ----------------------------------------------------------------------------------------------------------
+
+
+def _tree(path, expected, got, tolerance):
+    if isinstance(expected, SeenTensor):
+        return _tensor(path, expected, got, tolerance)
+    if isinstance(expected, (list, tuple)):
+        return _sequence(path, expected, got, tolerance)
+    if isinstance(expected, dict):
+        return _mapping(path, expected, got, tolerance)
+    if isinstance(expected, SeenObject):
+        same = isinstance(got, SeenObject) and got == expected
+        return None if same else _differs("value", path, show(expected), show(got))
+    return _scalar(path, expected, got, tolerance)
+
+
+def _sequence(path, expected, got, tolerance):
+    if not isinstance(got, (list, tuple)):
+        return _differs("type", path, f"a {type(expected).__name__} of {len(expected)}", _type_of(got))
+    if len(got) != len(expected):
+        return _differs("value", path, f"{len(expected)} items: {show(expected)}", f"{len(got)} items: {show(got)}")
+    return next(filter(None, (_tree(f"{path}[{i}]", e, g, tolerance) for i, (e, g) in enumerate(zip(expected, got, strict=True)))), None)
+
+
+def _mapping(path, expected, got, tolerance):
+    if not isinstance(got, dict):
+        return _differs("type", path, "a dict", _type_of(got))
+    if missing := [key for key in expected if key not in got]:
+        return _differs("value", path, f"the key {missing[0]!r}", f"the keys {list(got)[:10]}")
+    if extra := [key for key in got if key not in expected]:
+        return _differs("value", path, f"the keys {list(expected)}", f"also the key {extra[0]!r}")
+    return next(filter(None, (_tree(f"{path}[{key!r}]", value, got[key], tolerance) for key, value in expected.items())), None)
+
+
+def _scalar(path, expected, got, tolerance):
+    numbers = isinstance(expected, (int, float, complex)) and not isinstance(expected, bool)
+    if isinstance(got, SeenTensor) and got.kind == "scalar" and got.value is not None:
+        got = got.value.item()  # a NumPy number, e.g. np.float64(0.5)
+    if numbers and isinstance(expected, float) and type(got) in (int, float):
+        rtol, atol = tolerance or TOLERANCES["float64"]
+        same = expected == got or (expected != expected and got != got) or abs(expected - got) <= atol + rtol * abs(expected)
+        return None if same else _differs("value", path, show(expected), show(got))
+    if type(expected) is not type(got):
+        return _differs("type", path, f"{_type_of(expected)}: {show(expected)}", f"{_type_of(got)}: {show(got)}")
+    if isinstance(expected, complex):
+        return None if abs(expected - got) <= 1e-7 * (1 + abs(expected)) else _differs("value", path, show(expected), show(got))
+    return None if expected == got else _differs("value", path, show(expected), show(got))
+
+
+def _tensor(path, expected, got, tolerance):
+    if not isinstance(got, SeenTensor):
+        return _differs("type", path, f"a tensor of shape {expected.shape}", _type_of(got))
+    if (expected.kind == "masked") != (got.kind == "masked"):
+        return _differs("type", path, _type_of(expected), _type_of(got))
+    if (expected.kind == "array") != (got.kind == "array"):
+        return _differs("type", path, _type_of(expected), _type_of(got))
+    for aspect in ("shape", "dtype", "layout", "device"):
+        if getattr(expected, aspect) != getattr(got, aspect):
+            return _differs(aspect, path, getattr(expected, aspect), getattr(got, aspect))
+    if expected.kind == "masked":
+        return _masked(path, expected, got, tolerance)
+    if expected.parts:
+        return _parts(path, expected, got, tolerance)
+    if got.value is None and expected.value is not None:
+        return _differs("value", path, show(expected), f"nothing: {got.withheld or 'no values came'}")
+    if expected.value is None or _close(expected.value, got.value, expected, tolerance):
+        return None
+    return _differs("value", path, show(expected), show(got) + _where(expected, got, tolerance))
+
+
+def _parts(path, expected, got, tolerance):
+    if set(expected.parts) != set(got.parts):
+        return _differs("layout", path, sorted(expected.parts), sorted(got.parts))
+    return next(filter(None, (_tensor(f"{path}.{name}()", part, got.parts[name], tolerance) for name, part in expected.parts.items())), None)
+
+
+def _masked(path, expected, got, tolerance):
+    if set(got.parts) != {"data", "mask"}:
+        return _differs("type", path, "a MaskedTensor with data and mask", "one without")
+    if found := _tensor(f"{path}.get_mask()", expected.parts["mask"], got.parts["mask"], tolerance):
+        return _differs("mask" if found.aspect == "value" else found.aspect, found.path, found.expected, found.got)
+    data, other, mask = (_dense(part) for part in (expected.parts["data"], got.parts["data"], expected.parts["mask"]))
+    if data is None or other is None or other.shape != data.shape or other.dtype != data.dtype:
+        return _differs("value", f"{path}.get_data()", show(expected.parts["data"]), show(got.parts["data"]))
+    if _close(data[mask], other[mask], expected, tolerance):
+        return None
+    return _differs("value", f"{path} where it is specified", show_values(data[mask]), show_values(other[mask]))
+
+
+def _dense(seen):
+    """The strided values of a part in any layout; None when they contradict each other or did not come."""
+    if seen.layout == "strided":
+        return seen.value
+    parts = {name: part.value for name, part in seen.parts.items()}
+    if any(part is None for part in parts.values()):
+        return None
+    try:
+        if seen.layout == "sparse_coo":
+            made = torch.sparse_coo_tensor(parts["indices"], parts["values"], seen.shape, check_invariants=True)
+        else:
+            made = torch.sparse_csr_tensor(parts["crow"], parts["col"], parts["values"], seen.shape, check_invariants=True)
+        return made.to_dense()
+    except (RuntimeError, KeyError, ValueError):
+        return None
+
+
+def _limits(seen: SeenTensor, tolerance) -> tuple[float, float]:
+    """(rtol, atol) for a tensor of a floating point dtype, where it lives."""
+    rtol, atol = tolerance or TOLERANCES[seen.dtype]
+    return (rtol, atol) if seen.device == "cpu" else (rtol * ELSEWHERE, atol * ELSEWHERE)
+
+
+def _close(expected, got, seen, tolerance):
+    if seen.dtype not in TOLERANCES:
+        return torch.equal(expected, got)
+    rtol, atol = _limits(seen, tolerance)
+    wide = torch.complex128 if expected.is_complex() else torch.float64
+    return torch.allclose(got.to(wide), expected.to(wide), rtol=rtol, atol=atol, equal_nan=True)
+
+
+def _where(expected, got, tolerance):
+    """Names the first place that differs, where a tensor has several."""
+    if expected.value.dim() == 0 or expected.value.numel() < 2:
+        return ""
+    if expected.dtype in TOLERANCES:
+        rtol, atol = _limits(expected, tolerance)
+        wide = torch.complex128 if expected.value.is_complex() else torch.float64
+        apart = ~torch.isclose(got.value.to(wide), expected.value.to(wide), rtol=rtol, atol=atol, equal_nan=True)
+    else:
+        apart = expected.value != got.value
+    index = tuple(apart.nonzero()[0].tolist())
+    return f" (first at [{', '.join(map(str, index))}]: {got.value[index].item():.6g} where {expected.value[index].item():.6g} is expected)"
+
+
+# ---- properties -----------------------------------------------------------------------------------------------------
+
+
+def leaves(tree, path="result"):
+    """(path, SeenTensor) of every tensor in a tree."""
+    if isinstance(tree, SeenTensor):
+        yield path, tree
+    elif isinstance(tree, (list, tuple)):
+        for i, item in enumerate(tree):
+            yield from leaves(item, f"{path}[{i}]")
+    elif isinstance(tree, dict):
+        for key, item in tree.items():
+            yield from leaves(item, f"{path}[{key!r}]")
+
+
+def _each_leaf(aspect, what):
+    """A property judged tensor by tensor: `what(seen)` must be the reference's."""
+
+    def judge(expected, got, tolerance):
+        for (path, e), (_, g) in zip(leaves(expected.result), leaves(got.result), strict=False):
+            if what(e) != what(g):
+                return _differs(aspect, path, what(e), what(g))
+        return None
+
+    return judge
+
+
+def _sharing(seen: SeenTensor) -> str:
+    if seen.same_as:
+        return f"{seen.same_as} itself"
+    if not seen.storage:
+        return "no memory (it is empty)"
+    return "memory of its own" if seen.storage.startswith("new") else f"memory shared with {seen.storage}"
+
+
+def _op_budget(expected, got, tolerance, extra):
+    allowed, used = sum(expected.ops.values()) + extra, sum(got.ops.values())
+    return _differs("operations", "the call", f"at most {allowed} torch operations", used) if used > allowed else None
+
+
+def _copy_budget(expected, got, tolerance, extra):
+    allowed, used = expected.new_bytes + extra, got.new_bytes
+    return _differs("memory", "the call", f"at most {allowed} bytes of new memory", used) if used > allowed else None
+
+
+def _never_calls(expected, got, tolerance, *names):
+    for name in names:
+        if called := [op for op in got.ops if op.split(".")[1:2] == [name]]:
+            return _differs("forbidden call", "the call", f"no {name}", f"{called[0]}, {got.ops[called[0]]} times")
+    return None
+
+
+def _no_warnings(expected, got, tolerance):
+    return _differs("warnings", "the call", "no warning", got.warnings[0]) if got.warnings else None
+
+
+def _gradient(expected, got, tolerance):
+    for name, value in expected.gradients.items():
+        path, other = f"gradient of {name}", got.gradients.get(name)
+        if value is None and other is None:
+            continue
+        if value is None or other is None:
+            return _differs("gradient", path, show(value), show(other))
+        if found := _tree(path, value, other, tolerance):
+            return _differs("gradient", path, found.expected, found.got)
+    return None
+
+
+def _finite_gradient(expected, got, tolerance):
+    for name, value in got.gradients.items():
+        if isinstance(value, SeenTensor) and value.value is not None and not torch.isfinite(value.value).all():
+            return _differs("gradient", f"gradient of {name}", "finite numbers", show(value))
+    return None
+
+
+def _device_agnostic(expected, got, tolerance):
+    if got.fake_cuda is None or expected.fake_cuda is None or expected.fake_cuda["raised"]:
+        return None
+    if got.fake_cuda["raised"]:
+        return _differs("device", "the same call on a GPU", "no error", f"{got.fake_cuda['raised']}: {got.fake_cuda['message'][:200]}")
+    if got.fake_cuda["devices"] != expected.fake_cuda["devices"]:
+        return _differs("device", "the same call on a GPU", expected.fake_cuda["devices"], got.fake_cuda["devices"])
+    return None
+
+
+_PROPERTIES = {
+    "same_sharing": _each_leaf("sharing", _sharing),
+    "same_strides": _each_leaf("strides", lambda seen: seen.stride),
+    "same_kind": _each_leaf("kind", lambda seen: seen.kind),
+    "same_requires_grad": _each_leaf("requires_grad", lambda seen: seen.requires_grad),
+    "small_storage": _each_leaf("storage", lambda seen: f"{seen.storage_bytes} bytes"),
+    "op_budget": _op_budget,
+    "copy_budget": _copy_budget,
+    "never_calls": _never_calls,
+    "no_warnings": _no_warnings,
+    "gradient": _gradient,
+    "finite_gradient": _finite_gradient,
+    "device_agnostic": _device_agnostic,
+    "no_loops": lambda expected, got, tolerance: None,  # read from the source, see source_rules
+}
+
+
+# ---- showing --------------------------------------------------------------------------------------------------------
+
+
+def show(value, limit: int = 240) -> str:
+    """A value as a short text for people: values first, then shape and dtype."""
+    text = _show(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _show(value):
+    if isinstance(value, SeenTensor):
+        if value.kind == "masked":
+            return f"MaskedTensor, data {_show(value.parts['data'])}, mask {_show(value.parts['mask'])}"
+        if value.parts:
+            return f"{value.layout} {tuple(value.shape)}, " + ", ".join(f"{n} {_show(p)}" for n, p in value.parts.items())
+        values = show_values(value.value) if value.value is not None else f"({value.withheld})"
+        return f"{values}, shape {value.shape}, {value.dtype}"
+    if isinstance(value, SeenObject):
+        return f"{value.text}"
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(_show(item) for item in value[:20]) + (", …" if len(value) > 20 else "")
+        return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key!r}: {_show(item)}" for key, item in list(value.items())[:20]) + "}"
+    return repr(value)
+
+
+def show_values(t: torch.Tensor, most: int = 64) -> str:
+    """The values of a tensor as nested lists, cut after `most` elements."""
+    if t.numel() > most:
+        return f"[{', '.join(_number(v) for v in t.flatten()[:8].tolist())}, … {t.numel()} values]"
+    return _nested(t.tolist())
+
+
+def _nested(value):
+    return f"[{', '.join(map(_nested, value))}]" if isinstance(value, list) else _number(value)
+
+
+def _number(value):
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _type_of(value):
+    if isinstance(value, SeenTensor):
+        return f"a MaskedTensor of shape {value.shape}" if value.kind == "masked" else f"a {value.kind} of shape {value.shape}"
+    if isinstance(value, SeenObject):
+        return f"a {value.type}"
+    return "None" if value is None else f"a {type(value).__name__}"

@@ -1,0 +1,175 @@
+"""Why an answer is not the expected one: the case to show, the first difference there, the misconception it looks like.
+
+The judge asks this with fresh hidden cases, a student's notebook with the visible ones; the words are the same.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from math import prod
+
+from .compare import Difference, difference, show
+from .properties import Property
+from .records import Seen, SeenTensor
+from .source_rules import broken_rule
+
+# What an answer returns marks a misconception; how many operations and bytes it takes and which warnings come does not. Nor
+# do demands on an answer alone: one that behaves like a wrong answer fails them as that one does.
+NOT_TELLING = ("op_budget", "copy_budget", "no_warnings", "never_calls", "finite_gradient")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What counts in one exercise, as data.
+
+    Attributes:
+        tolerance: (rtol, atol), or None for the default of the dtype and the device.
+        forbidden: names that the code may not use.
+    """
+
+    id: str
+    arguments: tuple[str, ...]
+    properties: tuple[Property, ...] = ()
+    tolerance: tuple[float, float] | None = None
+    forbidden: tuple[str, ...] = ()
+
+    def difference(self, expected: Seen, got: Seen) -> Difference | None:
+        return difference(expected, got, self.properties, self.tolerance)
+
+
+@dataclass(frozen=True, eq=False)
+class Misconception:
+    """How a known wrong answer behaves.
+
+    Attributes:
+        seen: what it does on the cases at hand, in order.
+        breaks: the construct that its source is refused for ("a for loop"), or "".
+    """
+
+    code: str
+    message: str
+    seen: tuple[Seen, ...]
+    breaks: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is wrong with an answer.
+
+    Attributes:
+        case: index of the case to show; None when the source and not a result is at fault.
+        code, likely: the misconception and its message; "" when none is recognised.
+    """
+
+    found: Difference
+    case: int | None
+    code: str = ""
+    likely: str = ""
+
+    @property
+    def unanswered(self) -> bool:
+        return self.found.aspect == "unanswered"
+
+    @property
+    def next_step(self) -> str:
+        return self.found.next_step
+
+
+def diagnose(
+    rules: Rules,
+    expected: tuple[Seen, ...],
+    got: tuple[Seen, ...],
+    cells: Iterable[str],
+    misconceptions: Iterable[Misconception],
+    visible: int,
+) -> Diagnosis | None:
+    """What is wrong with `got`, or None.
+
+    Args:
+        expected, got: one a case; the first `visible` may be shown to the student and are preferred.
+        cells: the texts of the student's code cells, for rules about the source.
+        misconceptions: looked at in order, and only when something is wrong; may be a generator.
+    """
+    differences = [rules.difference(e, g) for e, g in zip(expected, got, strict=True)]
+    failing = [i for i, found in enumerate(differences) if found]
+    if not failing:
+        return _source_diagnosis(rules, cells, misconceptions)
+    shown = min(failing, key=lambda i: (i >= visible, size(expected[i].inputs), i))
+    if differences[shown].aspect == "unanswered":
+        return Diagnosis(differences[shown], shown)
+    for known in misconceptions:
+        if _behaves_like(rules, expected, got, differences, known.seen):
+            return Diagnosis(differences[shown], shown, known.code, known.message)
+    return Diagnosis(differences[shown], shown)
+
+
+def _source_diagnosis(rules, cells, misconceptions):
+    found = broken_rule(cells, rules.id, rules.properties, rules.forbidden)
+    if found is None:
+        return None
+    broken = construct(found)
+    known = next((m for m in misconceptions if m.breaks == broken), None)
+    return Diagnosis(found, None, known.code, known.message) if known else Diagnosis(found, None)
+
+
+def construct(found: Difference) -> str:
+    """The construct that a source rule refused, without its line."""
+    return found.got.split(" in line ")[0]
+
+
+def _behaves_like(rules, expected, got, differences, wrong) -> bool:
+    """Whether the answer fails on the cases where the wrong answer fails, and does the same there."""
+    telling = replace(rules, properties=tuple(p for p in rules.properties if p.name not in NOT_TELLING))
+    for e, g, ours, w in zip(expected, got, differences, wrong, strict=True):
+        theirs = rules.difference(e, w)
+        if (ours is None) != (theirs is None):
+            return False
+        if ours is not None and (ours.aspect != theirs.aspect or telling.difference(w, g)):
+            return False
+    return True
+
+
+def size(inputs: dict) -> int:
+    """How large a case is: elements of its tensors and characters of the rest."""
+
+    def count(tree):
+        if isinstance(tree, SeenTensor):
+            return prod(tree.shape)
+        if isinstance(tree, (list, tuple)):
+            return sum(map(count, tree))
+        return len(str(tree))
+
+    return sum(count(value) for value in inputs.values())
+
+
+def given_text(rules: Rules, inputs: dict) -> str:
+    """The inputs of a case in words: x = [[1, 2]], shape (1, 2), int64, k = 3; also unusual strides and offsets."""
+    return ", ".join(f"{name} = {_given(inputs[name])}" for name in rules.arguments if name in inputs) or "no arguments"
+
+
+def _given(value):
+    text = show(value)
+    if isinstance(value, SeenTensor) and value.stride is not None:
+        text += "" if _contiguous(value) else f", strides {value.stride}"
+        text += f", offset {value.offset}" if value.offset else ""
+    return text
+
+
+def kinds_text(rules: Rules, inputs: dict) -> str:
+    """Only the kinds of the inputs of a case: x: float32 (5, 7), not contiguous; k: int."""
+    return "; ".join(f"{name}: {_kind(inputs[name])}" for name in rules.arguments if name in inputs) or "no arguments"
+
+
+def _kind(value):
+    if not isinstance(value, SeenTensor):
+        return type(value).__name__
+    text = f"{value.dtype} {value.shape}" if value.layout == "strided" else f"{value.layout} {value.dtype} {value.shape}"
+    return text if value.stride is None or _contiguous(value) else f"{text}, not contiguous"
+
+
+def _contiguous(seen):
+    step = 1
+    for n, stride in zip(reversed(seen.shape), reversed(seen.stride), strict=True):
+        if n != 1 and stride != step:
+            return prod(seen.shape) == 0
+        step *= n
+    return True

@@ -1,0 +1,111 @@
+"""The walk of one submission: Submission -> Report."""
+
+import hashlib
+import json
+import time
+from importlib.metadata import version
+
+from . import judge, kernels
+from .checks import FILE
+from .exercises import Exercise, Lecture, case_seed
+from .records import Reply, Report, Submission, Transcript, Verdict
+from .settings import Settings
+
+UNANSWERED_TEXT = "YOUR ANSWER HERE"  # nbgrader's stub of a written answer
+
+
+def grade_submission(submission: Submission, lecture: Lecture, settings: Settings, seed: int) -> Report:
+    """Run and judge one submission.
+
+    Args:
+        seed: the private seed of the run; each student's cases are made from it and the student's name.
+    Raises:
+        EngineError: for a reason that is ours; nothing the student handed in causes it.
+    """
+    started = time.monotonic()
+    if submission.ungradable:
+        verdicts = tuple(judge.lost(exercise, submission.ungradable) for exercise in lecture.exercises)
+        return _report(submission, lecture, seed, "ungradable", verdicts, started, reason=submission.ungradable)
+    questions = {
+        exercise.id: judge.question(exercise, case_seed(seed, submission.student, exercise.id), settings.device)
+        for exercise in lecture.exercises
+        if not exercise.written
+    }
+    released = {FILE: (lecture.folder / FILE).read_bytes()}
+    transcript = kernels.run(submission, [asked.probe for asked in questions.values()], settings, released, lecture.without)
+    cells = json.loads(transcript.notebook)["cells"]
+    verdicts = tuple(_verdict(exercise, questions, transcript, cells) for exercise in lecture.exercises)
+    state = "repaired" if submission.repairs else "graded"
+    return _report(submission, lecture, seed, state, verdicts, started, transcript=transcript)
+
+
+def _report(submission, lecture, seed, state, verdicts, started, reason=None, transcript=None) -> Report:
+    return Report(
+        student=submission.student,
+        lecture=lecture.name,
+        state=state,
+        verdicts=verdicts,
+        reason=reason,
+        repairs=submission.repairs,
+        events=transcript.events if transcript else (),
+        seconds=time.monotonic() - started,
+        provenance={
+            "submission": submission.digest,
+            "exercises": lecture.digest,
+            "seed": str(seed),
+            "torch": version("torch"),
+            "autograder": version("torch-lectures"),
+            "answers": _digest(transcript.replies) if transcript else "",
+        },
+        notebook=transcript.notebook if transcript else None,
+    )
+
+
+def _digest(replies: dict[str, Reply]) -> str:
+    digest = hashlib.sha256()
+    for id in sorted(replies):
+        digest.update(id.encode() + (replies[id].data or replies[id].failure.encode()))
+    return digest.hexdigest()
+
+
+def _verdict(exercise: Exercise, questions, transcript: Transcript, cells) -> Verdict:
+    if exercise.written:
+        return _written_verdict(exercise, cells)
+    asked = questions[exercise.id]
+    answers = judge.answers(asked, transcript.replies[exercise.id])
+    verdict = judge.verdict(asked, answers, _code_before(exercise.check_cell, cells))
+    if verdict.score < verdict.points and (error := _cell_error(exercise.id, cells)):
+        return judge.lost(exercise, f"Its cell did not run: {error}.")
+    return verdict
+
+
+def _written_verdict(exercise: Exercise, cells) -> Verdict:
+    text = next((cell["source"] for cell in cells if _grade_id(cell) == exercise.id), "")
+    if not text.strip() or text.strip() == UNANSWERED_TEXT:
+        return judge.lost(exercise, "This question is not answered.")
+    return Verdict(exercise.id, exercise.number, 0.0, exercise.points, message="To be graded by hand.", by_hand=True)
+
+
+def _code_before(check_cell: str, cells) -> list[str]:
+    """The texts of the code cells up to a graded one; all of them if it is not there."""
+    texts = []
+    for cell in cells:
+        if _grade_id(cell) == check_cell:
+            break
+        if cell["cell_type"] == "code":
+            texts.append(cell["source"])
+    return texts
+
+
+def _cell_error(grade_id: str, cells) -> str:
+    """The error that the cell of an answer ended with, or ""."""
+    for cell in cells:
+        if _grade_id(cell) == grade_id:
+            for output in cell.get("outputs", []):
+                if output["output_type"] == "error":
+                    return f"{output['ename']}: {output['evalue']}"[:300]
+    return ""
+
+
+def _grade_id(cell) -> str | None:
+    return cell.get("metadata", {}).get("nbgrader", {}).get("grade_id")

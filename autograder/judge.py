@@ -1,0 +1,148 @@
+"""Answers and the reference become Verdicts: the only place that decides points.
+
+The reference and the wrong answers run here, in a process that never saw the student's code, through the same `probe` that
+described the student's calls.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from . import probe, wire
+from .diagnosis import Diagnosis, Misconception, Rules, construct, diagnose, given_text, kinds_text
+from .exercises import VISIBLE_SEED, Exercise, standalone_text
+from .records import FAILURES, Answers, Probe, Reply, Seen, Verdict
+from .source_rules import broken_rule
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The cases of one exercise as asked of one student: the visible ones first, then the hidden ones.
+
+    Attributes:
+        cases: how many there are.
+        visible: how many of them the student may see.
+        message: the question as bytes.
+    """
+
+    exercise: Exercise
+    cases: int
+    visible: int
+    message: bytes
+
+    @property
+    def probe(self) -> Probe:
+        return Probe(self.exercise.id, self.exercise.check_cell, wire.probe_code(self.exercise.id, self.message))
+
+
+def question(exercise: Exercise, seed: int, device: str = "cpu") -> Question:
+    """The visible cases of `exercise`, and all those made from the private `seed`, with their tensors on `device`."""
+    visible = exercise.visible_cases()
+    cases = [*visible, *exercise.all_cases(seed)]
+    return Question(exercise, len(cases), len(visible), _message(exercise, cases, seed, device, threads=1))
+
+
+def visible_question(exercise: Exercise) -> Question:
+    """The visible cases only: what is released."""
+    cases = exercise.visible_cases()
+    return Question(exercise, len(cases), len(cases), _message(exercise, cases, VISIBLE_SEED))
+
+
+def _message(exercise, cases, seed, device="cpu", threads=0):
+    return wire.pack_question(
+        cases,
+        exercise.arguments,
+        seed=seed,
+        driver=standalone_text(exercise.driver, "driver") if exercise.driver else "",
+        gradient=exercise.gradient,
+        fake_cuda=any(wanted.name == "device_agnostic" for wanted in exercise.properties),
+        device=device,
+        threads=threads,
+    )
+
+
+def rules(exercise: Exercise) -> Rules:
+    """What counts in `exercise`, as data."""
+    return Rules(exercise.id, exercise.arguments, exercise.properties, exercise.tolerance, exercise.forbidden)
+
+
+def seen_by(function, message: bytes) -> tuple[Seen, ...]:
+    """What `function` does on the cases of a question, in this process: for functions that are trusted."""
+    return tuple(wire.read_seen(probe.answer(function, message)))
+
+
+def misconceptions(exercise: Exercise, message: bytes) -> Iterator[Misconception]:
+    """The wrong answers of `exercise` at work on the cases of a question, each run when it is asked for."""
+    for wrong in exercise.wrong_answers:
+        yield Misconception(wrong.code, wrong.message, seen_by(wrong.function, message), refused_construct(exercise, wrong))
+
+
+def refused_construct(exercise: Exercise, wrong) -> str:
+    """The construct that the source of a wrong answer is refused for, or ""."""
+    found = broken_rule([standalone_text(wrong.function, exercise.id)], exercise.id, exercise.properties, exercise.forbidden)
+    return construct(found) if found else ""
+
+
+def answers(asked: Question, reply: Reply) -> Answers:
+    """What came back for a question, read; never an exception."""
+    if reply.data is None:
+        return Answers(asked.exercise.id, failure=FAILURES.get(reply.failure, FAILURES["silent"]))
+    return wire.read_answers(asked.exercise.id, reply.data, asked.cases)
+
+
+def verdict(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
+    """Points and reasons for one exercise.
+
+    Args:
+        cells: the texts of the student's code cells up to the graded one; rules about the source are read from them.
+    """
+    if given.failure:
+        return lost(asked.exercise, given.failure)
+    return replace(_judged(asked, given, cells), seconds=sum(seen.seconds for seen in given.seen))
+
+
+def _judged(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
+    exercise = asked.exercise
+    expected = seen_by(exercise.function, asked.message)
+    found = diagnose(
+        rules(asked.exercise), expected, given.seen, cells, misconceptions(exercise, asked.message), asked.visible
+    )
+    if found is None:
+        return Verdict(exercise.id, exercise.number, exercise.points, exercise.points)
+    codes = (found.code,) if found.code else ()
+    return lost(exercise, _words(asked, expected, found), codes)
+
+
+def lost(exercise: Exercise, message: str, codes: tuple[str, ...] = ()) -> Verdict:
+    """No points, and why."""
+    return Verdict(exercise.id, exercise.number, 0.0, exercise.points, codes, message)
+
+
+def _words(asked: Question, expected: tuple[Seen, ...], found: Diagnosis) -> str:
+    """The message of a Verdict. Of a hidden case only the kind is told: shapes and dtypes, no values."""
+    if found.unanswered:
+        return found.next_step
+    difference = found.found
+    came = f"{difference.path}: expected {difference.expected}, got {difference.got}."
+    if found.case is None:
+        place = came
+    elif found.case < asked.visible:
+        place = f"For {given_text(rules(asked.exercise), _before(asked)[found.case].inputs)}: {came}"
+    else:
+        kinds = kinds_text(rules(asked.exercise), _before(asked)[found.case].inputs)
+        place = f"On a hidden case ({kinds}) {_HIDDEN.get(difference.aspect, 'the {aspect} of {path} differs').format(**vars(difference))}."
+    return " ".join(filter(None, (found.likely, place, "" if found.likely else found.next_step)))
+
+
+_HIDDEN = {
+    "raises": "{expected} is expected and was not raised",
+    "raised": "it raised an error where none is expected",
+    "inputs": "{path} is not what it should be",
+    "operations": "it takes more torch operations than allowed",
+    "memory": "it takes more memory than allowed",
+    "warnings": "a warning came",
+}
+
+
+def _before(asked: Question) -> tuple[Seen, ...]:
+    """The cases as they are before any call, described."""
+    return seen_by(lambda *case: None, wire.without_driver(asked.message))

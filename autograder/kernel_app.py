@@ -1,0 +1,120 @@
+"""An IPython kernel that starts inside a forked process, on sockets that were bound for it.
+
+The client's side binds five Unix sockets and listens on them before the fork; the kernel inherits them. So the sandbox needs no
+folder in which host and kernel can both write, nobody else can connect, and a client may connect before the kernel is there.
+"""
+
+import os
+import sys
+import types
+
+
+class _NoDebugger:
+    """Stands in for ipykernel.debugger, whose import takes 200 ms and starts threads and a helper process."""
+
+
+if "ipykernel.debugger" not in sys.modules:
+    sys.modules["ipykernel.debugger"] = types.ModuleType("ipykernel.debugger")
+    sys.modules["ipykernel.debugger"].__dict__.update(_is_debugpy_available=False, Debugger=_NoDebugger)
+
+import zmq  # noqa: E402
+from ipykernel.heartbeat import Heartbeat  # noqa: E402
+from ipykernel.iostream import IOPubThread  # noqa: E402
+from ipykernel.kernelapp import IPKernelApp  # noqa: E402
+
+CHANNELS = ("shell", "iopub", "stdin", "control", "hb")  # the order in which listening descriptors are passed
+
+
+class BoundHeartbeat(Heartbeat):
+    """A heartbeat on a socket that already listens."""
+
+    def __init__(self, *arguments, descriptor, **keywords):
+        super().__init__(*arguments, **keywords)
+        self.descriptor = descriptor
+
+    def _bind_socket(self):
+        self.socket.setsockopt(zmq.USE_FD, self.descriptor)
+        super()._bind_socket()
+
+
+class WarmKernelApp(IPKernelApp):
+    """IPKernelApp without connection file, parent poller and debugger, on inherited sockets."""
+
+    default_extensions = []  # no %store: it would open a database in HOME
+
+    def __init__(self, connection, listeners, own_network, **keywords):
+        super().__init__(**keywords)
+        self.connection = connection
+        self.listeners = dict(zip(CHANNELS, listeners, strict=True))
+        self.own_network = own_network
+
+    def init_connection_file(self):
+        """IPKernelApp.initialize calls this first: take ports, key and transport from the request."""
+        self.load_connection_info(self.connection)
+
+    def write_connection_file(self, **keywords):
+        """IPKernelApp.initialize calls this last: the client wrote it."""
+
+    def init_poller(self):
+        """IPKernelApp.initialize: a kernel ends with its zygote, nobody need watch a parent."""
+
+    def log_connection_info(self):
+        """IPKernelApp.initialize: remember the ports, print nothing."""
+        self._ports = {channel: getattr(self, f"{channel}_port") for channel in CHANNELS}
+
+    def _bind_socket(self, socket, port):
+        channel = next(name for name in CHANNELS if getattr(self, f"{name}_port") == port)
+        socket.setsockopt(zmq.USE_FD, self.listeners[channel])
+        return super()._bind_socket(socket, port)
+
+    def init_control(self, context):
+        """IPKernelApp.init_sockets: without the debugger's connection to the shell, which would retry for ever."""
+        super().init_control(context)
+        self.debug_shell_socket.disconnect(self.shell_socket.getsockopt(zmq.LAST_ENDPOINT))
+
+    def init_iopub(self, context):
+        """IPKernelApp.init_sockets: forked children send what they print through loopback TCP, if the kernel may have that.
+
+        libzmq ends the process when it may not; then children of the kernel print to nowhere.
+        """
+        if self.own_network:
+            return super().init_iopub(context)
+        self.iopub_socket = context.socket(zmq.XPUB)
+        self.iopub_socket.linger = 1000
+        self._apply_curve_server_options(self.iopub_socket)
+        self.iopub_port = self._bind_socket(self.iopub_socket, self.iopub_port)
+        self.configure_tornado_logger()
+        self.iopub_thread = IOPubThread(self.iopub_socket, pipe=False, session=self.session)
+        self.iopub_thread.start()
+        self.iopub_socket = self.iopub_thread.background_socket
+        os.register_at_fork(after_in_child=_mute)
+
+    def init_heartbeat(self):
+        """IPKernelApp.initialize: own context, for the heartbeat must not wait for the interpreter's lock."""
+        address = (self.transport, self.ip, self.hb_port)
+        self.heartbeat = BoundHeartbeat(
+            zmq.Context(),
+            address,
+            descriptor=self.listeners["hb"],
+            curve_publickey=self.curve_publickey,
+            curve_secretkey=self.curve_secretkey,
+        )
+        self.heartbeat.start()
+
+
+def _mute():
+    sys.stdout = sys.stderr = open(os.devnull, "w")
+
+
+def run(request, listeners, ready, own_network):
+    """Run a kernel until it ends; `ready()` is called once it reads messages.
+
+    request: a dict with "connection" (see jupyter_client.connect) and "arguments" (of IPKernelApp).
+    """
+    app = WarmKernelApp.instance(request["connection"], listeners, own_network)
+    app.initialize(request["arguments"])
+    shown = sys.modules.get("matplotlib_inline.backend_inline")
+    if shown:  # imported before there was a shell: what its import would have done
+        shown._enable_matplotlib_integration()
+    ready()
+    app.start()

@@ -1,0 +1,71 @@
+"""What a zygote imports and sets up before it forks."""
+
+import importlib
+import io
+import os
+import sys
+from importlib.abc import MetaPathFinder
+
+# Enough for a kernel; warm.learn finds what a given notebook needs beyond it.
+KERNEL = ("autograder.kernel_app", "ipykernel.ipkernel", "ipykernel.zmqshell", "IPython", "tarfile")
+COURSE = (*KERNEL, "torch", "numpy", "matplotlib.pyplot", "matplotlib_inline.backend_inline", "torch._dynamo")
+
+
+class Hidden(MetaPathFinder):
+    """Import hook: these packages do not exist here."""
+
+    def __init__(self, names):
+        self.names = frozenset(names)
+
+    def find_spec(self, fullname, path=None, target=None):
+        """The import system calls this for every module that is not loaded yet."""
+        if fullname.partition(".")[0] in self.names:
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+def import_all(names):
+    """Import the modules; of those that cannot be imported, a dict of name to reason."""
+    failed = {}
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # a list learnt elsewhere may name what is not here
+            failed[name] = repr(error)
+    return failed
+
+
+def touch():
+    """Run once what libraries import or set up at first use, in one thread and on the CPU."""
+    for name, first_use in FIRST_USE.items():
+        if name in sys.modules:
+            first_use(sys.modules[name])
+
+
+def _torch(torch):
+    torch.set_num_threads(1)  # an OpenMP pool in the parent would deadlock every child
+    if torch.version.cuda is not None and os.path.exists("/dev/nvidiactl"):
+        return  # a device initialised before the fork is broken after it, and more than an import may initialise it
+    layer = torch.nn.Linear(2, 2)
+    for kind in (torch.optim.SGD, torch.optim.Adam):
+        optimiser = kind(layer.parameters(), lr=0.1)
+        layer(torch.ones(2, 2)).sum().backward()
+        optimiser.step()
+    torch.nn.Conv2d(1, 2, 3)(torch.ones(1, 1, 8, 8)).sum().backward()
+    torch.testing.assert_close(torch.ones(2), torch.ones(2))
+    repr(torch.randn(2))
+
+
+def _figure(figure):
+    image = figure.Figure()  # not through pyplot, which would choose a backend
+    axes = image.subplots()
+    axes.plot([1, 2], label="a")
+    axes.set_title("x")
+    axes.legend()
+    image.savefig(io.BytesIO(), format="png", bbox_inches="tight")
+
+
+def _ipython(ipython):
+    """A shell that is thrown away leaves its lazy imports and caches behind."""
+
+
+FIRST_USE = {"torch": _torch, "matplotlib.figure": _figure}

@@ -1,0 +1,429 @@
+"""What runs beside the student's code: calls a function on case inputs and packs what happened as bytes.
+
+The text of this module is sent to the student's kernel as it stands, so it imports the standard library, torch and
+safetensors and nothing of ours. The same functions describe the reference's calls in a trusted process: one way of seeing,
+two places. Nothing that it reports is trusted (design: the student's process can only send data); `wire` reads the
+bytes on the other side.
+
+A message is one safetensors file held in memory: the tensors, and in its `__metadata__` the tree that refers to them, as JSON.
+"""
+
+import base64
+import contextlib
+import json
+import random
+import struct
+import sys
+import time
+import warnings
+
+import torch
+from safetensors.torch import load as _load_tensors
+from safetensors.torch import save as _save_tensors
+from torch.utils._python_dispatch import TorchDispatchMode
+
+MIME = "application/vnd.autograder.reply"
+MAX_NODES = 200_000  # of the tree of one answer
+MAX_DEPTH = 60
+MAX_TENSOR_BYTES = 8 << 20  # of one message; base64 and the header fit into 16 MiB
+MAX_TEXT = 10_000
+
+
+# ---- reading the question -------------------------------------------------------------------------------------------
+
+
+def unpack(message: bytes) -> tuple[dict, dict]:
+    """The metadata and the tensors of a message."""
+    (length,) = struct.unpack("<Q", message[:8])
+    header = json.loads(message[8 : 8 + length])
+    return json.loads(header["__metadata__"]["tree"]), _load_tensors(message)
+
+
+def build(node, tensors, storages):
+    """The Python value of a node, tensors rebuilt with their layout; `storages` keeps those of one case shared."""
+    if not isinstance(node, dict):
+        return node
+    (kind, body), *_ = node.items()
+    below = lambda child: build(child, tensors, storages)
+    if kind in ("list", "tuple"):
+        return (list if kind == "list" else tuple)(map(below, body))
+    if kind == "dict":
+        return {below(key): below(value) for key, value in body}
+    if kind == "tensor":
+        return _build_tensor(body, tensors, storages)
+    if kind == "sparse_coo":
+        return torch.sparse_coo_tensor(
+            below(body["indices"]), below(body["values"]), body["size"], is_coalesced=body["coalesced"], check_invariants=False
+        ).requires_grad_(body["requires_grad"])
+    if kind == "sparse_csr":
+        return torch.sparse_csr_tensor(
+            below(body["crow"]), below(body["col"]), below(body["values"]), body["size"], check_invariants=False
+        ).requires_grad_(body["requires_grad"])
+    if kind == "masked":
+        from maskedtensor_ref import masked_tensor
+
+        return masked_tensor(below(body["data"]), below(body["mask"]), requires_grad=body["requires_grad"])
+    if kind == "array":
+        return below(body).numpy()
+    return _ATOMS[kind](body)
+
+
+_ATOMS = {
+    "slice": lambda body: slice(*body),
+    "ellipsis": lambda body: Ellipsis,
+    "dtype": lambda body: getattr(torch, body),
+    "device": torch.device,
+    "layout": lambda body: getattr(torch, body),
+    "size": torch.Size,
+    "complex": lambda body: complex(*body),
+    "bytes": base64.b64decode,
+    "set": set,
+}
+
+
+def _build_tensor(body, tensors, storages):
+    key, dtype = body["storage"], getattr(torch, body["dtype"])
+    if key not in storages:
+        storages[key] = tensors[key].clone().to(body["device"])  # aligned, and fresh for every call
+    whole = torch.empty(0, dtype=dtype, device=body["device"]).set_(storages[key].untyped_storage())
+    value = whole.as_strided(body["size"], body["stride"], body["offset"]).detach()
+    return torch.nn.Parameter(value) if body["parameter"] else value.requires_grad_(body["requires_grad"])
+
+
+# ---- observing one call ---------------------------------------------------------------------------------------------
+
+
+class _CountOps(TorchDispatchMode):
+    """Counts what is dispatched, by operation, and the bytes that the results take beyond the memory of their inputs."""
+
+    def __init__(self):
+        super().__init__()
+        self.counts = {}
+        self.new_bytes = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.counts[str(func)] = self.counts.get(str(func), 0) + 1
+        result = func(*args, **(kwargs or {}))
+        known = {_address(t) for t in _leaves([args, kwargs or {}])}
+        self.new_bytes += sum(t.untyped_storage().nbytes() for t in _leaves(result) if _address(t) not in known | {None})
+        return result
+
+
+def _address(t):
+    """Where the memory of a plain strided tensor begins; None of others, and where there is none."""
+    plain = type(t) in (torch.Tensor, torch.nn.Parameter) and t.layout == torch.strided and t.device.type != "meta"
+    return t.untyped_storage().data_ptr() or None if plain else None
+
+
+class _Nowhere:
+    """A text stream that keeps nothing: what a function prints while it is probed is not part of its answer."""
+
+    encoding = "utf-8"
+
+    def write(self, text):
+        return len(text)
+
+    def flush(self):
+        pass
+
+
+def reset_state(seed: int) -> None:
+    """Undo what an earlier cell may have left behind: seeds, default dtype and device, grad mode, warning filters."""
+    random.seed(seed)
+    torch.default_generator.manual_seed(seed)  # torch.manual_seed formats a stack for every lazy device: 4 ms
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed % (1 << 32))
+    torch.set_default_dtype(torch.float32)
+    torch.set_default_device(None)
+    torch.set_grad_enabled(True)
+    torch.use_deterministic_algorithms(False)
+    torch.storage._reset_warn_typed_storage_removal()  # torch warns of it once a process: here, once a call
+
+
+def observe(function, arguments: dict, *, driver=None, gradient=False, fake_cuda=False, pack=None) -> dict:
+    """Call `function` on `arguments` (by name, in order) and describe what happened as a node; tensors go into `pack`."""
+    seen = {"raised": None, "result": None, "gradients": {}, "fake_cuda": None}
+    values, caught, counter = list(arguments.values()), [], _CountOps()
+    call = function if driver is None else lambda *case: driver(function, *case)
+    started = time.perf_counter()
+    try:
+        with (
+            contextlib.redirect_stdout(_Nowhere()),
+            contextlib.redirect_stderr(_Nowhere()),
+            warnings.catch_warnings(record=True) as caught,
+        ):
+            warnings.simplefilter("always")
+            with counter:
+                result = call(*values)
+            seen["seconds"] = time.perf_counter() - started
+            pack.name_inputs(arguments)
+            if gradient:
+                seen["gradients"] = _gradients(result, arguments, pack)
+            seen["result"] = pack.describe(result)
+    except (Exception, SystemExit, GeneratorExit) as error:  # a KeyboardInterrupt is the time limit: let it through
+        seen["raised"] = {"types": [c.__name__ for c in type(error).__mro__], "message": _text(error)}
+        pack.name_inputs(arguments)
+    seen.setdefault("seconds", time.perf_counter() - started)
+    seen["inputs"] = [[name, pack.describe(value)] for name, value in arguments.items()]
+    seen["ops"], seen["new_bytes"] = counter.counts, counter.new_bytes
+    seen["warnings"] = [f"{w.category.__name__}: {_text(w.message)}" for w in caught][:20]
+    return seen
+
+
+def _gradients(result, arguments, pack):
+    """d(weighted sum of every floating point output)/d(each input that requires a gradient); the weights differ by place."""
+    inputs = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor) and value.requires_grad}
+    outputs = [t for t in _leaves(result) if t.requires_grad]
+    if not outputs or not inputs:
+        return {name: None for name in inputs}
+    total = 0
+    for output in outputs:
+        weights = torch.linspace(0.5, 1.5, max(output.numel(), 1), dtype=torch.float64)[: output.numel()].reshape(output.shape)
+        product = output * weights.to(device=output.device, dtype=output.dtype)
+        total = total + product.sum()
+    found = torch.autograd.grad(total, list(inputs.values()), allow_unused=True)
+    return {name: None if g is None else pack.describe(g) for name, g in zip(inputs, found, strict=True)}
+
+
+def _leaves(result, depth=0):
+    if isinstance(result, torch.Tensor):
+        return [result]
+    if isinstance(result, (list, tuple)) and depth < MAX_DEPTH:
+        return [leaf for item in result for leaf in _leaves(item, depth + 1)]
+    if isinstance(result, dict) and depth < MAX_DEPTH:
+        return [leaf for item in result.values() for leaf in _leaves(item, depth + 1)]
+    return []
+
+
+NEEDS_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "cannot be called on meta tensors", "torch.nonzero()")
+
+
+def on_fake_cuda(function, arguments: dict, driver=None) -> dict | None:
+    """Call `function` with its tensors moved to a fake GPU: shows a missing `device=` on a machine that has none.
+
+    None where the function reads values, which a fake tensor has not: then this tells nothing.
+    """
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    call = function if driver is None else lambda *case: driver(function, *case)
+    with FakeTensorMode(allow_non_fake_inputs=False):
+        seen = _elsewhere(call, arguments, "cuda")
+    if "not linked with support for cuda" in seen["message"]:  # brackets and .to() need a build with CUDA, fake or not
+        seen = _elsewhere(call, arguments, "meta")
+        seen["devices"] = ["cuda" if device == "meta" else device for device in seen["devices"]]
+    return None if any(sign in f"{seen['raised']}: {seen['message']}" for sign in NEEDS_VALUES) else seen
+
+
+def _elsewhere(call, arguments, device):
+    from torch.utils._pytree import tree_map_only
+
+    moved = lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device)
+    values = tree_map_only(torch.Tensor, moved, list(arguments.values()))
+    try:
+        with contextlib.redirect_stdout(_Nowhere()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = call(*values)
+    except (Exception, SystemExit) as error:
+        return {"raised": type(error).__name__, "message": _text(error), "devices": []}
+    return {"raised": "", "message": "", "devices": sorted({t.device.type for t in _leaves(result)})}
+
+
+# ---- packing the answer ---------------------------------------------------------------------------------------------
+
+
+class Pack:
+    """Turns values into nodes and collects their tensors; one a message."""
+
+    def __init__(self):
+        self.tensors = {}
+        self.nodes = 0
+        self.bytes = 0
+        self.storages = {}
+        self.inputs = []
+
+    def name_inputs(self, arguments):
+        """Remember which storage and which object belongs to which input, before anything is described."""
+        self.storages, self.inputs, self.nodes = {}, [], 0
+        for name, value in arguments.items():
+            for path, leaf in _paths(name, value):
+                self.inputs.append((leaf, path))
+                if type(leaf) is torch.Tensor and leaf.layout == torch.strided:
+                    self.storage_name(leaf, path)
+
+    def storage_name(self, tensor, path=""):
+        """A name for the memory of a tensor: the path of the first input that lives there, else "new0", "new1" ..."""
+        pointer = tensor.untyped_storage().data_ptr()  # not _cdata: it misses memory shared through NumPy
+        if pointer == 0:
+            return ""
+        return self.storages.setdefault(pointer, path or f"new{sum(n.startswith('new') for n in self.storages.values())}")
+
+    def describe(self, value, depth=0):
+        """The node of any value; what is too large or too deep becomes a short text."""
+        self.nodes += 1
+        if self.nodes > MAX_NODES or depth > MAX_DEPTH:
+            return _other(value, "too large or too deeply nested to be sent")
+        below = lambda child: self.describe(child, depth + 1)
+        if value is None or value is True or value is False or type(value) in (float, str, int):
+            return _plain(value)
+        if isinstance(value, torch.Tensor):
+            return self.describe_tensor(value)
+        if isinstance(value, torch.Size):
+            return {"size": [int(n) for n in value]}
+        if isinstance(value, (list, tuple)):
+            return {"list" if isinstance(value, list) else "tuple": [below(item) for item in value]}
+        if isinstance(value, dict):
+            return {"dict": [[below(key), below(item)] for key, item in value.items()]}
+        if isinstance(value, (set, frozenset)):
+            return {"set": sorted((below(item) for item in value), key=json.dumps)}
+        if isinstance(value, slice):
+            return {"slice": [below(part) for part in (value.start, value.stop, value.step)]}
+        if value is Ellipsis:
+            return {"ellipsis": True}
+        if isinstance(value, (torch.dtype, torch.layout)):
+            return {type(value).__name__: str(value).removeprefix("torch.")}
+        if isinstance(value, torch.device):
+            return {"device": str(value)}
+        if isinstance(value, complex):
+            return {"complex": [value.real, value.imag]}
+        if isinstance(value, bytes):
+            return {"bytes": base64.b64encode(value[:MAX_TEXT]).decode()}
+        if type(value).__module__ == "numpy":
+            return self.describe_numpy(value)
+        if isinstance(value, (bool, int, float, str)):
+            return _plain(value)
+        return _other(value)
+
+    def describe_numpy(self, value):
+        try:
+            tensor = torch.as_tensor(value)
+        except (TypeError, ValueError, RuntimeError):
+            return _other(value)
+        return {"array" if getattr(value, "ndim", 0) else "scalar": self.describe_tensor(tensor)}
+
+    def describe_tensor(self, t):
+        masked = hasattr(t, "get_mask") and hasattr(t, "get_data")
+        node = {
+            "dtype": str(t.dtype).removeprefix("torch."),
+            "shape": list(t.shape),
+            "layout": str(t.layout).removeprefix("torch."),
+            "device": str(t.device),
+            "kind": "masked" if masked else _kind(t),
+            "requires_grad": t.requires_grad,
+            "is_leaf": t.is_leaf,
+            "grad_fn": type(t.grad_fn).__name__ if t.grad_fn is not None else "",
+            "same_as": next((path for leaf, path in self.inputs if leaf is t), ""),
+        }
+        if masked:
+            node["parts"] = {"data": self.describe_tensor(t.get_data().detach()), "mask": self.describe_tensor(t.get_mask())}
+        elif t.layout == torch.strided:
+            self._describe_strided(t, node)
+        else:
+            self._describe_sparse(t, node)
+        return {"tensor": node}
+
+    def _describe_strided(self, t, node):
+        node["stride"], node["offset"] = list(t.stride()), t.storage_offset()
+        if t.device.type == "meta":
+            node["withheld"] = "it is on the meta device, which holds no values"
+            return
+        node["storage"], node["storage_bytes"] = self.storage_name(t), t.untyped_storage().nbytes()
+        size = t.numel() * t.element_size()
+        if self.bytes + size > MAX_TENSOR_BYTES:
+            node["withheld"] = f"its {size} bytes are more than is accepted"
+            return
+        self.bytes += size
+        value = t.detach().resolve_conj().resolve_neg().cpu().contiguous()
+        if value.is_complex():
+            value = torch.view_as_real(value)
+        key = f"t{len(self.tensors)}"
+        self.tensors[key] = value.clone()  # safetensors refuses tensors that share memory
+        node["value"] = key
+
+    def _describe_sparse(self, t, node):
+        t = t.detach()
+        if t.layout == torch.sparse_coo:
+            node["coalesced"] = t.is_coalesced()
+            parts = {"indices": t._indices(), "values": t._values()}
+        elif t.layout in (torch.sparse_csr, torch.sparse_bsr):
+            parts = {"crow": t.crow_indices(), "col": t.col_indices(), "values": t.values()}
+        elif t.layout in (torch.sparse_csc, torch.sparse_bsc):
+            parts = {"ccol": t.ccol_indices(), "row": t.row_indices(), "values": t.values()}
+        else:
+            parts = {}
+        node["parts"] = {name: self.describe_tensor(part) for name, part in parts.items()}
+
+    def message(self, **metadata) -> bytes:
+        """The finished message."""
+        return _save_tensors(self.tensors, {"tree": json.dumps(metadata)})  # one key: safetensors keeps no order of several
+
+
+def _plain(value):
+    if isinstance(value, str):
+        return str(value)[:MAX_TEXT]
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 1 << 4096:
+        return _other(value, "an integer of more than 4096 bits")
+    return value
+
+
+def _kind(t):
+    if isinstance(t, torch.nn.Parameter):
+        return "parameter"
+    return "tensor" if type(t) is torch.Tensor else type(t).__name__[:80]
+
+
+def _other(value, text=None):
+    return {"object": {"type": type(value).__name__[:80], "text": text or _text(value)[:200]}}
+
+
+def _text(value):
+    try:
+        return str(value)[:MAX_TEXT]
+    except Exception as error:
+        return f"<{type(value).__name__}, whose text raised {type(error).__name__}>"
+
+
+def _paths(name, value, depth=0):
+    """(path, tensor) of every tensor inside an argument, as the judge names them: x, x[0], x['key']."""
+    if isinstance(value, torch.Tensor):
+        yield name, value
+    elif isinstance(value, (list, tuple)) and depth < MAX_DEPTH:
+        for i, item in enumerate(value):
+            yield from _paths(f"{name}[{i}]", item, depth + 1)
+    elif isinstance(value, dict) and depth < MAX_DEPTH:
+        for key, item in value.items():
+            yield from _paths(f"{name}[{key!r}]", item, depth + 1)
+
+
+# ---- the whole ------------------------------------------------------------------------------------------------------
+
+
+def answer(function, question: bytes) -> bytes:
+    """Call `function` on every case of a question and return the message that answers it."""
+    meta, tensors = unpack(question)
+    pack, seen = Pack(), []
+    driver = None
+    if meta["driver"]:
+        space = {}
+        exec(compile(meta["driver"], "<driver>", "exec"), space)
+        driver = space["driver"]
+    for number, case in enumerate(meta["cases"]):
+        arguments = lambda case=case: dict(
+            zip(meta["arguments"], build({"tuple": case}, tensors, {}), strict=True)  # fresh at every call
+        )
+        reset_state(meta["seed"] + number)
+        if meta["threads"] and torch.get_num_threads() != meta["threads"]:
+            torch.set_num_threads(meta["threads"])  # it changes the last digits of sums
+        seen.append(observe(function, arguments(), driver=driver, gradient=meta["gradient"], pack=pack))
+        if meta["fake_cuda"]:
+            seen[-1]["fake_cuda"] = on_fake_cuda(function, arguments(), driver)
+    return pack.message(seen=seen)
+
+
+def publish(function, question: str) -> None:
+    """Answer a question (base64) and send the reply through the kernel's own display channel."""
+    from IPython import get_ipython
+
+    text = base64.b64encode(answer(function, base64.b64decode(question))).decode()
+    get_ipython().display_pub.publish({MIME: text})

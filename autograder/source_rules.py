@@ -1,0 +1,106 @@
+"""Rules that can be read from the text of an answer: no loop, no forbidden name.
+
+Best effort, and the threat model says so: text that is assembled at run time is not seen here, its operations are counted
+by the probe.
+"""
+
+import ast
+from collections.abc import Iterable
+
+from .compare import ASPECTS, Difference
+
+LOOPS = {
+    ast.For: "a for loop",
+    ast.AsyncFor: "a for loop",
+    ast.While: "a while loop",
+    ast.ListComp: "a list comprehension",
+    ast.SetComp: "a set comprehension",
+    ast.DictComp: "a dict comprehension",
+    ast.GeneratorExp: "a generator expression",
+}
+LOOP_CALLS = ("tolist", "item", "numpy", "map_", "apply_", "vectorize")
+LOOP_BUILTINS = ("map", "filter", "exec", "eval")
+
+
+def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) -> Difference | None:
+    """The first rule that the definition of `name` in `cells`, or what it calls there, breaks; None when it breaks none.
+
+    Args:
+        cells: texts of code cells, in order. One that does not parse breaks none: it failed when it ran.
+    """
+    parts = _reached(list(_trees(cells)), name)
+    if any(wanted.name == "no_loops" for wanted in properties):
+        for part in parts:
+            if found := _loop(part):
+                return _differs("no Python loop", found)
+    for part in parts:
+        for node in ast.walk(part):
+            if (used := _name(node)) in forbidden:
+                return _differs(f"no {used}", f"{used} in line {node.lineno}")
+    return None
+
+
+def _trees(cells):
+    for text in cells:
+        plain = "\n".join("pass" if line.startswith(("%", "!")) else line for line in text.splitlines())
+        try:
+            yield ast.parse(plain)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            continue
+
+
+def _differs(expected, got):
+    return Difference("source", "your code", expected, got, ASPECTS["source"])
+
+
+def _reached(trees, name):
+    """The definitions of `name` and, one after another, of the functions, classes and values it mentions.
+
+    Of several at the top level the last one holds, as in Python; nested ones all count, for which one runs is not known.
+    """
+    last, nested = {}, {}
+    for tree in trees:
+        top = set(map(id, tree.body))
+        for node in ast.walk(tree):
+            for defined in _defines(node):
+                if id(node) in top:
+                    last[defined] = node
+                else:
+                    nested.setdefault(defined, []).append(node)
+    reached, waiting = {}, [name]
+    while waiting:
+        current = waiting.pop()
+        if current in reached:
+            continue
+        reached[current] = [*([last[current]] if current in last else []), *nested.get(current, [])]
+        waiting += [n.id for node in reached[current] for n in ast.walk(node) if isinstance(n, ast.Name)]
+    return [node for nodes in reached.values() for node in nodes]
+
+
+def _defines(node):
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return [node.name]
+    if isinstance(node, ast.Assign):
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return []
+
+
+def _loop(part):
+    for node in ast.walk(part):
+        if type(node) in LOOPS:
+            return f"{LOOPS[type(node)]} in line {node.lineno}"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOOP_CALLS:
+            return f".{node.func.attr}() in line {node.lineno}"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in LOOP_BUILTINS:
+            return f"{node.func.id}() in line {node.lineno}"
+    return None
+
+
+def _name(node):
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    if isinstance(node, ast.alias):
+        return node.name.split(".")[-1]
+    return None

@@ -1,0 +1,315 @@
+"""Bytes that pass between the judge and a student's process: questions out, answers in.
+
+Source of the format: huggingface.co/docs/safetensors (8 bytes of length, a JSON header, the tensors' bytes). Nothing is ever
+unpickled. What comes in is hostile: sizes are checked before anything is built from them, and whatever is malformed is a
+value, `Unreadable`, not an accident.
+"""
+
+import base64
+import inspect
+import json
+import struct
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+
+from . import probe
+from .records import Answers, Raised, Seen, SeenObject, SeenTensor
+
+MAX_MESSAGE = 64 << 20  # bytes
+MAX_HEADER = 32 << 20
+
+
+class Unreadable(ValueError):
+    """A message that does not follow the format; its text says where."""
+
+
+# ---- questions ------------------------------------------------------------------------------------------------------
+
+
+def pack_question(cases, arguments, *, seed=0, driver="", gradient=False, fake_cuda=False, device="cpu", threads=0) -> bytes:
+    """The message that asks for a function's answers on `cases`, a list of tuples of values named `arguments`.
+
+    Tensors keep their strides, and those of one case that share memory share it again on the other side, which builds
+    them on `device` and uses `threads` of torch (0: as many as it finds).
+    """
+    tensors: dict[str, torch.Tensor] = {}
+    nodes = []
+    for case in cases:
+        storages: dict[int, str] = {}
+        nodes.append([_on(device, _node(value, tensors, storages)) for value in case])
+    meta = dict(cases=nodes, arguments=list(arguments), seed=seed, driver=driver, gradient=gradient, fake_cuda=fake_cuda)
+    return _message(tensors, {**meta, "threads": threads})
+
+
+def without_driver(question: bytes) -> bytes:
+    """The same question with its function called directly."""
+    meta, tensors = probe.unpack(question)
+    return _message(tensors, {**meta, "driver": "", "fake_cuda": False})
+
+
+def without_times(answer: bytes) -> bytes:
+    """The same answer with every duration 0, so that equal behaviour gives equal bytes."""
+    meta, tensors = probe.unpack(answer)
+    return _message(tensors, {"seen": [{**case, "seconds": 0.0} for case in meta["seen"]]})
+
+
+def _message(tensors, meta) -> bytes:
+    return save(tensors, {"tree": json.dumps(meta)})
+
+
+def probe_code(exercise: str, question: bytes) -> str:
+    """The source that, run in a kernel, answers `question` with the function named `exercise` and publishes the reply."""
+    text = base64.b64encode(question).decode()
+    source = base64.b64encode(inspect.getsource(probe).encode()).decode()
+    return (
+        "def __probe__():\n"
+        "    import base64, builtins, types\n"
+        "    from IPython import get_ipython\n"
+        "    module = types.ModuleType('probe')\n"
+        f"    source = base64.b64decode({source!r}).decode()\n"
+        "    builtins.exec(builtins.compile(source, '<probe>', 'exec'), module.__dict__)\n"
+        f"    module.publish(get_ipython().user_ns[{exercise!r}], {text!r})\n"
+        "try:\n"
+        "    __probe__()\n"
+        "finally:\n"
+        "    del __probe__\n"
+    )
+
+
+def _on(device, node):
+    """The same node with its tensors on `device`."""
+    if isinstance(node, list):
+        return [_on(device, item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "tensor" in node:
+        return {"tensor": {**node["tensor"], "device": device}}
+    return {key: _on(device, item) for key, item in node.items()}
+
+
+def _node(value, tensors, storages):
+    below = lambda child: _node(child, tensors, storages)
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, torch.Tensor):
+        return _tensor_node(value, tensors, storages)
+    if isinstance(value, torch.Size):
+        return {"size": list(value)}
+    if isinstance(value, (list, tuple)):
+        return {"list" if isinstance(value, list) else "tuple": [below(item) for item in value]}
+    if isinstance(value, dict):
+        return {"dict": [[below(key), below(item)] for key, item in value.items()]}
+    if isinstance(value, slice):
+        return {"slice": [value.start, value.stop, value.step]}
+    if value is Ellipsis:
+        return {"ellipsis": True}
+    if isinstance(value, (torch.dtype, torch.layout)):
+        return {type(value).__name__: str(value).removeprefix("torch.")}
+    if isinstance(value, torch.device):
+        return {"device": str(value)}
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
+    if isinstance(value, set):
+        return {"set": sorted(value)}
+    if type(value).__module__ == "numpy":
+        return {"array": below(torch.from_numpy(value))}
+    raise TypeError(f"a case holds a {type(value).__name__}; use tensors, numbers, text, lists, tuples, dicts, slices, dtypes")
+
+
+def _tensor_node(t, tensors, storages):
+    if hasattr(t, "get_mask"):
+        parts = {"data": _node(t.get_data().detach(), tensors, storages), "mask": _node(t.get_mask(), tensors, storages)}
+        return {"masked": {**parts, "requires_grad": t.requires_grad}}
+    grad = t.requires_grad
+    if t.layout == torch.sparse_coo:
+        parts = {"indices": t.detach()._indices(), "values": t.detach()._values()}
+        nodes = {name: _node(part, tensors, storages) for name, part in parts.items()}
+        return {"sparse_coo": {**nodes, "size": list(t.shape), "coalesced": t.is_coalesced(), "requires_grad": grad}}
+    if t.layout == torch.sparse_csr:
+        t = t.detach()
+        parts = {"crow": t.crow_indices(), "col": t.col_indices(), "values": t.values()}
+        nodes = {name: _node(part, tensors, storages) for name, part in parts.items()}
+        return {"sparse_csr": {**nodes, "size": list(t.shape), "requires_grad": grad}}
+    key = storages.setdefault(t.untyped_storage()._cdata, f"s{len(tensors)}")
+    if key not in tensors:
+        tensors[key] = torch.empty(0, dtype=torch.uint8).set_(t.detach().untyped_storage()).clone()
+    return {
+        "tensor": {
+            "storage": key,
+            "dtype": str(t.dtype).removeprefix("torch."),
+            "size": list(t.shape),
+            "stride": list(t.stride()),
+            "offset": t.storage_offset(),
+            "device": "cpu",
+            "requires_grad": grad,
+            "parameter": isinstance(t, torch.nn.Parameter),
+        }
+    }
+
+
+# ---- answers --------------------------------------------------------------------------------------------------------
+
+
+def read_answers(exercise: str, message: bytes, cases: int) -> Answers:
+    """The Answers in a message of a student's process; one whose form is wrong has a `failure` and nothing else."""
+    try:
+        seen = read_seen(message)
+        if len(seen) != cases:
+            raise Unreadable(f"it answers {len(seen)} cases where {cases} were asked")
+    except Unreadable as error:
+        return Answers(exercise, failure=f"The answer that was sent back is unreadable: {error}.")
+    return Answers(exercise, tuple(seen))
+
+
+def read_seen(message: bytes) -> list[Seen]:
+    """One Seen for each case that a message answers.
+
+    Raises:
+        Unreadable: the message does not follow the format, or is larger than MAX_MESSAGE bytes.
+    """
+    try:
+        meta, tensors = _read(message)
+        return [_seen(case, tensors) for case in meta["seen"]]
+    except Unreadable:
+        raise
+    except RecursionError:
+        raise Unreadable("it is nested too deeply") from None
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RuntimeError) as error:
+        raise Unreadable(f"{type(error).__name__} while reading it") from error
+
+
+def _read(message):
+    if len(message) > MAX_MESSAGE:
+        raise Unreadable(f"it has {len(message)} bytes; at most {MAX_MESSAGE} are accepted")
+    if len(message) < 8:
+        raise Unreadable("it is cut short")
+    (length,) = struct.unpack("<Q", message[:8])
+    if length > min(MAX_HEADER, len(message) - 8):
+        raise Unreadable("its header is cut short or too long")
+    header = json.loads(message[8 : 8 + length])
+    try:
+        tensors = load(message)
+    except SafetensorError as error:
+        raise Unreadable("its tensors are malformed") from error
+    return json.loads(header["__metadata__"]["tree"]), tensors
+
+
+def _seen(case, tensors) -> Seen:
+    raised = case["raised"]
+    return Seen(
+        result=_tree(case["result"], tensors),
+        raised=None if raised is None else Raised(tuple(_strings(raised["types"])), _string(raised["message"])),
+        inputs={_string(name): _tree(node, tensors) for name, node in case["inputs"]},
+        gradients={_string(name): _tree(node, tensors) for name, node in case["gradients"].items()},
+        ops={_string(name): _count(n) for name, n in case["ops"].items()},
+        new_bytes=_count(case["new_bytes"]),
+        warnings=tuple(_strings(case["warnings"])),
+        seconds=float(case["seconds"]),
+        fake_cuda=_fake(case["fake_cuda"]),
+    )
+
+
+def _fake(node):
+    if node is None:
+        return None
+    return {"raised": _string(node["raised"]), "message": _string(node["message"]), "devices": _strings(node["devices"])}
+
+
+def _tree(node, tensors) -> Any:
+    if node is None or isinstance(node, (bool, int, float, str)):
+        return node
+    if not isinstance(node, dict) or len(node) != 1:
+        raise Unreadable("a node is neither a plain value nor one named thing")
+    ((kind, body),) = node.items()
+    below = lambda child: _tree(child, tensors)
+    if kind == "list":
+        return [below(item) for item in body]
+    if kind == "tuple":
+        return tuple(below(item) for item in body)
+    if kind == "size":
+        return tuple(_count(n) for n in body)
+    if kind == "dict":
+        return {_key(below(key)): below(value) for key, value in body}
+    if kind == "set":
+        return frozenset(_key(below(item)) for item in body)
+    if kind == "slice":
+        start, stop, step = ("" if part is None else part for part in map(below, body))
+        return SeenObject("slice", f"{start}:{stop}:{step}" if step else f"{start}:{stop}")
+    if kind == "tensor":
+        return _seen_tensor(body, tensors)
+    if kind in ("array", "scalar"):
+        seen = _seen_tensor(body["tensor"], tensors)
+        return _renamed(seen, kind)
+    if kind == "complex":
+        real, imag = body
+        return complex(real, imag)
+    if kind == "bytes":
+        return base64.b64decode(_string(body))
+    if kind == "object":
+        return SeenObject(_string(body["type"]), _string(body["text"]))
+    if kind in ("dtype", "layout", "device", "ellipsis"):
+        return SeenObject(kind, str(body)[:80])
+    raise Unreadable(f"a node is a {str(kind)[:40]!r}, which is not of the format")
+
+
+def _seen_tensor(body, tensors, depth=0) -> SeenTensor:
+    if depth > 2:
+        raise Unreadable("a tensor has parts of parts")
+    dtype = getattr(torch, _string(body["dtype"]), None)
+    if not isinstance(dtype, torch.dtype):
+        raise Unreadable(f"{str(body['dtype'])[:40]!r} is no dtype")
+    shape = tuple(_count(n) for n in body["shape"])
+    value = None
+    if "value" in body:
+        value = tensors[_string(body["value"])]
+        value = torch.view_as_complex(value) if dtype.is_complex else value
+        if value.dtype != dtype or tuple(value.shape) != shape:
+            raise Unreadable("a tensor's values contradict its dtype or shape")
+    return SeenTensor(
+        value=value,
+        dtype=_string(body["dtype"]),
+        shape=shape,
+        layout=_string(body["layout"]),
+        stride=tuple(int(n) for n in body["stride"]) if "stride" in body else None,
+        offset=_count(body["offset"]) if "offset" in body else None,
+        device=_string(body["device"]),
+        storage=_string(body.get("storage", "")),
+        storage_bytes=_count(body.get("storage_bytes", 0)),
+        same_as=_string(body["same_as"]),
+        kind=_string(body["kind"]),
+        requires_grad=body["requires_grad"] is True,
+        is_leaf=body["is_leaf"] is True,
+        grad_fn=_string(body["grad_fn"]),
+        parts={_string(k): _seen_tensor(v["tensor"], tensors, depth + 1) for k, v in body.get("parts", {}).items()},
+        withheld=_string(body.get("withheld", "")),
+    )
+
+
+def _renamed(seen: SeenTensor, kind: str) -> SeenTensor:
+    return SeenTensor(**{**vars(seen), "kind": kind})
+
+
+def _string(value) -> str:
+    if not isinstance(value, str):
+        raise Unreadable("a text is missing")
+    return value
+
+
+def _strings(values) -> list[str]:
+    return [_string(value) for value in values]
+
+
+def _count(value) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0 or value >= 1 << 63:
+        raise Unreadable("a count is not a whole number of 63 bits")
+    return value
+
+
+def _key(value):
+    if not isinstance(value, (str, int, float, bool, tuple, complex, bytes, type(None))):
+        raise Unreadable("a key is neither a number nor a text")
+    hash(value)
+    return value

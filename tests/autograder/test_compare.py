@@ -1,0 +1,130 @@
+"""The first difference is found, in the right aspect."""
+
+import pytest
+import torch
+
+from autograder import properties as p
+from autograder import probe, wire
+from autograder.compare import ASPECTS, difference
+from autograder.properties import TEXTS, Property
+
+X = torch.arange(12.0).view(3, 4)
+
+
+def seen(function, *values, **options):
+    names = [f"a{i}" for i in range(len(values))]
+    return wire.read_seen(probe.answer(function, wire.pack_question([values], names, **options)))[0]
+
+
+def found(reference, answer, *values, properties=(), **options):
+    return difference(seen(reference, *values, **options), seen(answer, *values, **options), tuple(properties))
+
+
+SAME = [
+    (lambda x: x * 2, lambda x: x + x),
+    (lambda x: x / 3, lambda x: x * (1 / 3)),
+    (lambda x: x[0] / 0, lambda x: x[0] / 0),  # nan and inf agree with themselves
+    (lambda x: (1, [2.0]), lambda x: [1, (2,)]),
+    (lambda x: {"a": x}, lambda x: {"a": x.clone()}),
+    (lambda x: 0.5, lambda x: __import__("numpy").float64(0.5)),
+]
+
+
+@pytest.mark.parametrize("pair", SAME)
+def test_equal_answers_do_not_differ(pair):
+    assert found(*pair, X.clone()) is None
+
+
+DIFFERENT = [
+    ("value", lambda x: x * 2, lambda x: x * 3),
+    ("value", lambda x: 2, lambda x: 3),
+    ("value", lambda x: [1, 2], lambda x: [1, 2, 3]),
+    ("value", lambda x: {"a": 1}, lambda x: {"b": 1}),
+    ("shape", lambda x: x[:1], lambda x: x[0]),
+    ("shape", lambda x: torch.ones(3), lambda x: torch.ones(1)),  # allclose would say yes
+    ("dtype", lambda x: x, lambda x: x.double()),
+    ("type", lambda x: x, lambda x: x.tolist()),
+    ("type", lambda x: x[0, 0], lambda x: 0.0),
+    ("type", lambda x: True, lambda x: 1),
+    ("type", lambda x: 1, lambda x: None),
+    ("layout", lambda x: x, lambda x: x.to_sparse()),
+    ("raised", lambda x: x, lambda x: x[9]),
+    ("raises", lambda x: x[9], lambda x: x),
+    ("raises", lambda x: x[9], lambda x: 1 / 0),
+    ("unanswered", lambda x: x, lambda x: (_ for _ in ()).throw(NotImplementedError())),
+    ("inputs", lambda x: x.sum(), lambda x: x.add_(1).sub(1).sum()),
+    ("inputs", lambda x: x.zero_().sum(), lambda x: torch.zeros(())),
+]
+
+
+@pytest.mark.parametrize(("aspect", "reference", "answer"), DIFFERENT)
+def test_the_first_difference_names_its_aspect(aspect, reference, answer):
+    difference = found(reference, answer, X.clone())
+    assert difference is not None and difference.aspect == aspect and difference.next_step == ASPECTS[aspect]
+
+
+def in_brackets(x, device=None):
+    """A write through brackets, which a fake GPU cannot do on a build without CUDA: the meta device stands in."""
+    result = torch.zeros(3, device=device or x.device)
+    result[x.long()[:1]] = 1
+    return result
+
+
+G = torch.tensor([1.0, 2.0, 4.0], requires_grad=True)
+BY_PROPERTY = [
+    (p.same_sharing, "sharing", lambda x: x[1:], lambda x: x[1:].clone(), {}),
+    (p.same_sharing, "sharing", lambda x: x[1:].clone(), lambda x: x[1:], {}),
+    (p.same_sharing, "sharing", lambda x: x, lambda x: x.view_as(x), {}),
+    (p.same_strides, "strides", lambda x: x.t(), lambda x: x.t().contiguous(), {}),
+    (p.same_kind, "kind", lambda x: x, lambda x: torch.nn.Parameter(x), {}),
+    (p.no_warnings, "warnings", lambda x: x, lambda x: __import__("warnings").warn("old") or x, {}),
+    (p.op_budget(3), "operations", lambda x: x + 1, lambda x: torch.stack([r + 1 for r in x]), {}),
+    (p.copy_budget(0), "memory", lambda x: x[:1].clone(), lambda x: x.clone()[:1].clone(), {}),
+    (p.never_calls("clone"), "forbidden call", lambda x: x + 0, lambda x: x.clone(), {}),
+    (p.small_storage, "storage", lambda x: x[0].clone(), lambda x: x[0], {}),
+    (p.gradient, "gradient", lambda x: x * x, lambda x: x * x.detach(), {"gradient": True}),
+    (p.gradient, "gradient", lambda x: x * 1, lambda x: x.detach() * 1, {"gradient": True}),
+    (p.same_requires_grad, "requires_grad", lambda x: x * 1, lambda x: x.detach() * 1, {"gradient": True}),
+    (p.finite_gradient, "gradient", lambda x: x - x, lambda x: torch.where(x > 9, x / 0 * 0, x - x), {"gradient": True}),
+    (p.device_agnostic, "device", lambda x: x + torch.zeros(3, device=x.device), lambda x: x + torch.zeros(3), {"fake_cuda": True}),
+    (p.device_agnostic, "device", in_brackets, lambda x: in_brackets(x, "cpu"), {"fake_cuda": True}),
+]
+
+
+@pytest.mark.parametrize(("wanted", "aspect", "reference", "answer", "options"), BY_PROPERTY)
+def test_a_property_finds_what_it_is_for_and_only_when_it_is_asked_for(wanted, aspect, reference, answer, options):
+    x = G if options.get("gradient") else (torch.ones(3) if options else X.clone())
+    difference = found(reference, answer, x, properties=[wanted], **options)
+    assert difference is not None and difference.aspect == aspect
+    assert found(reference, reference, x, properties=[wanted], **options) is None
+    if wanted.name != "finite_gradient":
+        assert found(reference, answer, x, **options) is None
+
+
+VIEWS = [lambda x: x[0], lambda x: x.t()[1:], lambda x: x.view(-1).unsqueeze(0), lambda x: x.zero_()]
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_and_writes_take_no_new_memory(view):
+    assert seen(view, X.clone()).new_bytes == 0
+
+
+def test_new_memory_is_counted_in_bytes_of_every_step():
+    assert seen(lambda x: (x + 1) * 2, X.clone()).new_bytes == 2 * 12 * 4
+
+
+@pytest.mark.parametrize("reads", [lambda x: x[x > 0], lambda x: x * int(x.sum()), lambda x: x.tolist()])
+def test_a_fake_gpu_tells_nothing_of_code_that_reads_values(reads):
+    assert seen(reads, torch.ones(3), fake_cuda=True).fake_cuda is None
+
+
+def test_every_property_has_a_text_and_a_judge():
+    from autograder.compare import _PROPERTIES
+
+    assert set(TEXTS) == set(_PROPERTIES)
+    assert all(Property(name, ("clone",)).text for name in TEXTS)
+
+
+def test_a_difference_in_a_large_tensor_names_the_first_place():
+    difference = found(lambda x: x, lambda x: x + (x == 5), X.clone())
+    assert "first at [1, 1]: 6 where 5 is expected" in difference.got

@@ -1,0 +1,135 @@
+"""One submission from notebook to report, in real kernels: one bad cell costs its own exercise and no other."""
+
+import json
+
+import pytest
+
+from autograder.grade import grade_submission
+from autograder.records import Submission
+
+KTH, EVEN = "every_kth", "even_numbers"
+
+
+@pytest.fixture(scope="session")
+def graded(tiny, tiny_settings, handed_in):
+    def grade(answers=(), extra=(), blank=False, **settings):
+        from dataclasses import replace
+
+        submission = Submission("ada", "10_tiny", handed_in(answers, extra, blank))
+        return grade_submission(submission, tiny, replace(tiny_settings, **settings), seed=7)
+
+    return grade
+
+
+def scores(report):
+    return {verdict.exercise: verdict.score for verdict in report.verdicts}
+
+
+def messages(report):
+    return {verdict.exercise: verdict.message for verdict in report.verdicts}
+
+
+def test_the_solved_notebook_earns_every_point_that_is_not_given_by_hand(graded):
+    report = graded()
+    assert report.state == "graded" and scores(report) == {KTH: 2, EVEN: 3, "why_copies": 0}
+    assert [v.by_hand for v in report.verdicts] == [False, False, True]
+
+
+def test_the_blank_notebook_earns_nothing_and_waits_for_nobody(graded):
+    report = graded(blank=True)
+    assert report.score == 0 and not any(v.by_hand for v in report.verdicts)
+    assert "not answered" in messages(report)[KTH]
+
+
+ONE_BAD_CELL = {
+    "does not parse": ("def every_kth(x, k)\n    pass", "SyntaxError"),
+    "raises at once": ("1 / 0", "ZeroDivisionError"),
+    "never returns": ("def every_kth(x, k):\n    while True: pass", "time limit"),
+    "swallows the interrupt": (
+        "def every_kth(x, k):\n    while True:\n        try:\n            while True: pass\n        except BaseException: continue",
+        "time limit",
+    ),
+    "ends its process": ("import os\ndef every_kth(x, k):\n    os._exit(3)", "process ended"),
+    "kills its process": ("import os, signal\ndef every_kth(x, k):\n    os.kill(os.getpid(), signal.SIGKILL)", "process ended"),
+    "exits": ("import sys\ndef every_kth(x, k):\n    sys.exit()", "SystemExit"),
+    "never ends at the top level": ("while True: pass", ""),
+    "kills at the top level": ("import os\nos._exit(1)", ""),
+    "returns nonsense": ("def every_kth(x, k):\n    return every_kth", "expected a tensor"),
+    "deletes what it needs": ("del every_kth, check", ""),
+}
+
+
+@pytest.mark.parametrize("name", ONE_BAD_CELL)
+def test_one_bad_cell_costs_its_own_exercise_only(graded, name):
+    source, reason = ONE_BAD_CELL[name]
+    report = graded({KTH: source})
+    if name == "deletes what it needs":
+        assert scores(report)[KTH] == 0
+        return
+    assert (scores(report)[KTH], scores(report)[EVEN]) == (0, 3), messages(report)
+    assert reason in messages(report)[KTH]
+
+
+def test_a_cell_that_asks_the_kernel_to_end_costs_nothing_else(graded):
+    report = graded(extra=["exit()"])
+    assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3) and report.events
+
+
+def test_a_notebook_without_end_stops_at_its_time_limit(graded):
+    report = graded(extra=["import time\ntime.sleep(2)"] * 5, submission_seconds=5)
+    assert report.seconds < 20 and any("whole notebook" in event for event in report.events)
+
+
+def test_a_flood_of_output_is_cut_and_costs_nothing(graded):
+    report = graded(extra=["for i in range(200_000): print('x' * 100)"], output_mib=0.1)
+    assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3) and len(report.notebook) < 400_000
+
+
+def test_what_a_cell_prints_or_displays_is_no_score(graded):
+    forged = [
+        "print('score: 5/5')\nget_ipython().displayhook(5.0)",
+        "import torch\ntorch.equal = torch.allclose = lambda *a, **k: True",
+        "class Yes:\n    def __eq__(self, other): return True\n    def __getattr__(self, name): return self\n    def __call__(self, *a, **k): return self",
+        "type(check).__call__ = lambda self, function: None",
+    ]
+    assert graded(extra=forged, blank=True).score == 0
+    assert graded({KTH: "def every_kth(x, k): return Yes()", EVEN: "even_numbers = Yes()"}, extra=forged).score == 0
+
+
+def test_a_reply_that_is_forged_is_just_another_answer(graded):
+    forged = (
+        "from IPython import get_ipython\nimport base64\n"
+        "def every_kth(x, k):\n"
+        "    get_ipython().display_pub.publish({'application/vnd.autograder.reply': base64.b64encode(b'all right').decode()})\n"
+        "    return x[-1, ::k]\n"
+    )
+    report = graded({KTH: forged})
+    assert scores(report)[KTH] == 0 and "unreadable" in messages(report)[KTH]
+
+
+def test_what_an_earlier_cell_leaves_behind_changes_no_score(graded):
+    report = graded(extra=["import torch\ntorch.set_default_dtype(torch.float64)\ntorch.set_grad_enabled(False)", "sum = list = dict = len = None\nimport builtins"])
+    assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3)
+
+
+def test_stderr_and_warnings_cost_nothing(graded):
+    noisy = "import sys, warnings\ndef every_kth(x, k):\n    warnings.warn('old'); print('!', file=sys.stderr)\n    return x[-1, ::k]"
+    assert scores(graded({KTH: noisy}))[KTH] == 2
+
+
+def test_the_executed_notebook_keeps_outputs_and_no_reply(graded):
+    report = graded(extra=["print('hello')", "1 + 1"])
+    cells = json.loads(report.notebook)["cells"]
+    texts = json.dumps(cells)
+    assert "hello" in texts and '"text/plain": "2"' in texts and "vnd.autograder" not in texts
+
+
+def test_an_ungradable_submission_never_runs_and_says_why(tiny, tiny_settings):
+    report = grade_submission(Submission("ada", "10_tiny", None, ungradable="Half a file."), tiny, tiny_settings, 1)
+    assert (report.state, report.score, report.reason, report.notebook) == ("ungradable", 0, "Half a file.", None)
+    assert [v.message for v in report.verdicts] == ["Half a file."] * 3
+
+
+def test_the_same_seed_gives_the_same_answers(graded):
+    once, again = graded(), graded()
+    assert once.provenance["seed"] == again.provenance["seed"] and scores(once) == scores(again)

@@ -1,0 +1,510 @@
+"""What is handed in becomes a Submission, whatever it is."""
+
+import json
+import os
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import nbformat
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies
+from nbgrader.nbgraderformat import MetadataValidator
+
+from autograder.errors import CourseError, EngineError, UsageError
+from autograder.exercises import Lecture
+from autograder.intake import find, handed_in_at, read
+from autograder.settings import load_settings
+
+from .broken import (
+    BROKEN,
+    LECTURE,
+    answers,
+    checks,
+    grade_id,
+    setup,
+    small_release,
+    small_solution,
+    write,
+)
+
+RELEASE, SOLUTION = small_release(), small_solution()
+LECTURE_RECORD = Lecture(LECTURE, Path("solutions") / LECTURE, (), (), "")
+
+
+@pytest.fixture(scope="module")
+def limits(tmp_path_factory):
+    """Settings of a course whose release of the lecture holds a notebook, its checks and a data file."""
+    root = tmp_path_factory.mktemp("root")
+    write(root / "course" / LECTURE, RELEASE, f"{LECTURE}.ipynb")
+    write(root / "course" / LECTURE, '{"released": true}', "checks.json")
+    write(root / "course" / LECTURE, "1,2", "data/given.csv")
+    return load_settings(root)
+
+
+@pytest.fixture
+def hand_in(tmp_path, limits):
+    """hand_in(make, handed) -> the Submission that find and read make of what make(folder, handed) writes."""
+
+    def submission(make, handed=SOLUTION):
+        folder = tmp_path / "class" / "anna" / LECTURE
+        folder.mkdir(parents=True)
+        make(folder, handed)
+        (found,) = find(tmp_path / "class", LECTURE)
+        return read(found, LECTURE_RECORD, RELEASE, limits)
+
+    return submission
+
+
+def state(submission):
+    return "ungradable" if submission.ungradable else "repaired" if submission.repairs else "graded"
+
+
+def cells(submission):
+    return json.loads(submission.notebook)["cells"]
+
+
+def test_there_are_many_kinds_of_broken_submissions():
+    assert len(BROKEN) >= 60
+
+
+@pytest.mark.parametrize("handed", [RELEASE, SOLUTION], ids=["released", "solved"])
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_submission_gets_its_state_and_its_sentences(name, handed, hand_in):
+    broken = BROKEN[name]
+    submission = hand_in(broken.make, handed)
+    sentences = " ".join([*submission.repairs, submission.ungradable or ""])
+    # An answer that was never worked on is neither split nor found elsewhere, and nothing is lost with it.
+    if handed is SOLUTION or name not in ("split_answer", "answer_in_a_cell_below_the_check"):
+        assert (state(submission), sentences) == (broken.state, sentences)
+        assert all(words in sentences for words in broken.says), sentences
+    assert all(sentence.endswith((".", ".)")) for sentence in submission.repairs), submission.repairs
+
+
+@pytest.mark.parametrize("name", [name for name in BROKEN if BROKEN[name].state != "ungradable"])
+def test_a_repaired_notebook_is_valid_and_holds_every_released_cell_in_order(name, hand_in):
+    submission = hand_in(BROKEN[name].make)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        notebook = nbformat.reads(submission.notebook, as_version=4)
+        nbformat.validate(notebook)
+        MetadataValidator().validate_nb(notebook)
+    assert submission.notebook.encode()  # nothing in it that cannot be written
+    released = {grade_id(cell): cell for cell in json.loads(RELEASE)["cells"] if grade_id(cell)}
+    handed = {grade_id(cell): cell for cell in cells(submission) if grade_id(cell)}
+    assert len(released) - len(handed) == BROKEN[name].gone and set(handed) <= set(released)
+    for id, cell in handed.items():
+        assert cell["metadata"] == released[id]["metadata"]
+        if cell["metadata"]["nbgrader"]["locked"]:
+            assert cell["source"] == released[id]["source"]
+    order = [grade_id(cell) for cell in cells(submission)]
+    for id in ("last_row", "column"):
+        assert id not in order or order.index("setup") < order.index(id) < order.index(f"check_{id}")
+
+
+@pytest.mark.parametrize("name", [name for name in BROKEN if BROKEN[name].state != "ungradable"])
+def test_a_solved_notebook_keeps_its_answers_whatever_happened_to_it(name, hand_in):
+    """Run with the released locked cells, it still defines every function as the student did."""
+    order = cells(hand_in(BROKEN[name].make))
+    lost = BROKEN[name].lost
+    right = 0
+    for check in checks({"cells": order}):
+        names = {"check": lambda function: None}
+        for cell in order[: next(i for i, cell in enumerate(order) if cell is check)]:
+            if cell["cell_type"] == "code" and cell["source"].lstrip().startswith(("def ", "import math", "\n")):
+                exec(cell["source"], names)
+        try:
+            function = names[grade_id(check).removeprefix("check_")]
+            right += function(_Probe(), 2) == "answer"
+        except KeyError:
+            pass
+    assert right == 2 - lost
+
+
+class _Probe:
+    """Stands for a tensor: whatever is taken from it is "answer"."""
+
+    def __getitem__(self, key):
+        return "answer"
+
+
+def test_nothing_handed_in_is_changed(tmp_path, limits):
+    for name, broken in BROKEN.items():
+        folder = tmp_path / name / "anna" / LECTURE
+        folder.mkdir(parents=True)
+        broken.make(folder, SOLUTION)
+        before = snapshot(tmp_path / name)
+        (found,) = find(tmp_path / name, LECTURE)
+        read(found, LECTURE_RECORD, RELEASE, limits)
+        assert snapshot(tmp_path / name) == before
+
+
+def snapshot(folder):
+    return sorted((str(path), path.lstat().st_size, path.lstat().st_mtime_ns) for path in folder.rglob("*"))
+
+
+# Rules that deserve a test of their own
+
+
+def edit(notebook_text, change):
+    notebook = json.loads(notebook_text)
+    change(notebook)
+    return json.dumps(notebook)
+
+
+def hand_in_edited(hand_in, change, handed=SOLUTION):
+    return hand_in(lambda folder, text: write(folder, edit(text, change)), handed)
+
+
+def test_a_check_that_was_put_back_stands_right_after_its_answer(hand_in):
+    submission = hand_in_edited(hand_in, lambda notebook: notebook["cells"].remove(checks(notebook)[0]))
+    order = [grade_id(cell) for cell in cells(submission)]
+    assert order.index("check_last_row") == order.index("last_row") + 1
+
+
+def test_the_first_answer_that_was_worked_on_counts_and_the_others_still_run(hand_in):
+    def change(notebook):
+        answer = answers(notebook)[0]
+        second = json.loads(json.dumps(answer)) | {"id": "second"}
+        second["source"] += "  # again"
+        notebook["cells"].insert(notebook["cells"].index(answer) + 1, second)
+
+    order = cells(hand_in_edited(hand_in, change))
+    texts = [(grade_id(cell), cell["source"]) for cell in order if "def last_row" in cell["source"]]
+    assert [id for id, _ in texts] == ["last_row", ""] and texts[1][1].endswith("# again")
+
+
+def test_an_import_added_to_the_setup_cell_still_runs(hand_in):
+    submission = hand_in(BROKEN["setup_with_an_import_added"].make)
+    order = cells(submission)
+    at = next(i for i, cell in enumerate(order) if grade_id(cell) == "setup")
+    assert order[at]["source"] == setup(json.loads(RELEASE))["source"] and order[at + 1]["source"] == "import math"
+
+
+def test_what_a_student_adds_to_a_locked_cell_cannot_rebind_its_names(hand_in):
+    def change(notebook):
+        setup(notebook)["source"] += "\ncheck = print\npredict, hint = 1, 2\nN = 3"
+
+    sources = [cell["source"] for cell in cells(hand_in_edited(hand_in, change))]
+    assert "N = 3" in sources and not any("check = print" in source for source in sources)
+
+
+def test_a_written_answer_that_lost_its_mark_is_found_below_its_question(hand_in):
+    def change(notebook):
+        notebook["cells"][-1]["metadata"] = {}
+
+    order = cells(hand_in_edited(hand_in, change))
+    assert [cell["source"] for cell in order if grade_id(cell) == "why_view"] == [
+        "It shares the storage, with another stride."
+    ]
+
+
+def test_a_deleted_written_answer_is_put_back_unanswered(hand_in):
+    submission = hand_in_edited(hand_in, lambda notebook: notebook["cells"].pop())
+    assert [c["source"] for c in cells(submission) if grade_id(c) == "why_view"] == ["YOUR ANSWER HERE"]
+    assert "written answer why_view was missing" in " ".join(submission.repairs)
+
+
+def test_outputs_and_counts_and_tags_of_students_never_reach_the_run(hand_in):
+    def change(notebook):
+        for cell in notebook["cells"]:
+            cell["metadata"]["tags"] = ["skip-execution"]
+            if cell["cell_type"] == "code":
+                cell["outputs"], cell["execution_count"] = (
+                    [{"output_type": "stream", "name": "stdout", "text": "2.0"}],
+                    7,
+                )
+
+    for cell in cells(hand_in_edited(hand_in, change)):
+        assert "tags" not in cell["metadata"] and not cell.get("outputs") and cell.get("execution_count") is None
+
+
+def test_pictures_in_a_text_cell_are_kept(hand_in):
+    order = cells(hand_in(BROKEN["attachments_malformed"].make))
+    assert order[0]["attachments"] == {"a.png": {"image/png": "iVBORw0KGgo="}}
+
+
+def test_files_of_the_release_win_over_those_handed_in(hand_in):
+    def make(folder, handed):
+        write(folder, handed)
+        write(folder, "forged", "checks.json")
+        write(folder, "mine", "data/own.csv")
+
+    files = hand_in(make).files
+    assert files == {"checks.json": b'{"released": true}', "data/given.csv": b"1,2", "data/own.csv": b"mine"}
+
+
+def test_files_go_by_their_path_from_the_notebooks_folder(hand_in):
+    assert hand_in(BROKEN["notebook_in_a_folder_of_its_own"].make).files["data.csv"] == b"1,2"
+
+
+def test_of_files_that_shadow_libraries_only_the_others_are_kept(hand_in):
+    files = hand_in(BROKEN["files_that_shadow_libraries"].make).files
+    assert set(files) == {"checks.json", "data/given.csv", "helper.py"}
+
+
+def test_the_digest_tells_contents_and_names_apart(tmp_path, limits):
+    def digest(name, files):
+        for file, content in files.items():
+            write(tmp_path / name / "anna" / LECTURE, content, file)
+        (found,) = find(tmp_path / name, LECTURE)
+        return read(found, LECTURE_RECORD, RELEASE, limits).digest
+
+    first = digest("a", {f"{LECTURE}.ipynb": SOLUTION, "x.csv": "1"})
+    assert first == digest("b", {f"{LECTURE}.ipynb": SOLUTION, "x.csv": "1", ".DS_Store": "junk"})
+    others = [{"x.csv": "2"}, {"y.csv": "1"}, {}]
+    digests = {digest(str(i), {f"{LECTURE}.ipynb": SOLUTION, **files}) for i, files in enumerate(others)}
+    assert len(digests | {first}) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"2024-01-02 03:04:05 UTC", "2024-01-02T03:04:05+00:00"),
+        (b"2024-01-02 03:04:05.123456 UTC\n", "2024-01-02T03:04:05.123456+00:00"),
+        (b"2024-01-02T03:04:05+02:00", "2024-01-02T01:04:05+00:00"),
+        (b"next tuesday", None),
+        (b"\xff\xfe\0", None),
+        (b"0001-01-01T00:00:00+23:00", None),
+        (b"", None),
+    ],
+)
+def test_a_timestamp_is_a_time_or_nothing(text, expected):
+    found = handed_in_at({"timestamp.txt": text})
+    assert (found and found.isoformat()) == expected
+
+
+def test_a_release_that_cannot_be_read_is_the_courses_fault(hand_in, tmp_path, limits):
+    hand_in(BROKEN["untouched"].make)
+    (found,) = find(tmp_path / "class", LECTURE)
+    for text in ("", "[]", '{"cells": [], "metadata": {}}', '{"cells": [3]}'):
+        with pytest.raises(CourseError, match="autograder release"):
+            read(found, LECTURE_RECORD, text, limits)
+
+
+# Finding
+
+
+NAMES = {
+    "anna": "anna",
+    "Åsa Öberg": "Åsa Öberg",
+    "anna.lee@example.org": "anna.lee@example.org",
+    "o'neil": None,
+    'qu"ote': None,
+    "-rf": None,
+    "50%": None,
+    "a+b": None,
+    "a..b": "a..b",
+    "..x": None,
+    "new\nline": None,
+    "*[a-z]?": None,
+    "x" * 200: None,
+    "CON": None,
+    " blank ": None,
+    "$(reboot)": None,
+}
+
+
+def test_every_folder_gets_an_id_of_its_own_that_nbgrader_can_hold(tmp_path):
+    names = [name for name in NAMES if not name.startswith(".")]
+    for name in names:
+        write(tmp_path / name / LECTURE, SOLUTION, f"{LECTURE}.ipynb")
+    os.mkdir(os.path.join(os.fsencode(tmp_path), b"\xff\xfe"))
+    found = {record.original: record.student for record in find(tmp_path, LECTURE)}
+    assert set(names) < set(found) and len(set(found.values())) == len(names) + 1
+    for original, student in found.items():
+        assert student == NAMES.get(original) or (original != student and NAMES.get(original) is None)
+        assert student.isprintable() and student == student.strip() and len(student) < 100 and student.encode()
+        assert not set(student) & set("/\\%+*?[]{},'\"#") and student[0] not in "-."
+
+
+def test_names_that_differ_in_case_only_are_two_students(tmp_path):
+    for name in ("Anna", "anna", "e\u0301va", "\u00e9va"):
+        write(tmp_path / name / LECTURE, SOLUTION, f"{LECTURE}.ipynb")
+    ids = [record.student.casefold() for record in find(tmp_path, LECTURE)]
+    assert len(ids) == len(set(ids)) == 4
+
+
+def test_loose_and_hidden_files_are_no_students(tmp_path):
+    write(tmp_path / "anna" / LECTURE, SOLUTION, f"{LECTURE}.ipynb")
+    for name in ("roster.csv", ".DS_Store", "__MACOSX/anna/x.ipynb", ".git/config", "stray.ipynb"):
+        write(tmp_path, "junk", name)
+    assert [record.student for record in find(tmp_path, LECTURE)] == ["anna"]
+
+
+def test_a_folder_with_nothing_in_it_is_a_student_who_handed_in_nothing(tmp_path, limits):
+    (tmp_path / "anna").mkdir()
+    (found,) = find(tmp_path, LECTURE)
+    assert "Nothing was handed in" in read(found, LECTURE_RECORD, RELEASE, limits).ungradable
+
+
+def test_a_link_in_place_of_a_students_folder_is_not_followed(tmp_path, limits):
+    write(tmp_path / "class" / "anna" / LECTURE, SOLUTION, f"{LECTURE}.ipynb")
+    (tmp_path / "class" / "ben").symlink_to(tmp_path / "class" / "anna")
+    (tmp_path / "class" / "cleo").mkdir()
+    (tmp_path / "class" / "cleo" / LECTURE).symlink_to(tmp_path / "class" / "anna" / LECTURE)
+    _, ben, cleo = (read(found, LECTURE_RECORD, RELEASE, limits) for found in find(tmp_path / "class", LECTURE))
+    assert "links are not followed" in ben.ungradable and "links are not followed" in cleo.ungradable
+
+
+@pytest.mark.parametrize(
+    ("where", "student"),
+    [("class/anna", "anna"), (f"class/anna/{LECTURE}", "anna"), ("class", "anna"), ("flat", "flat")],
+)
+def test_the_path_may_be_a_class_a_student_or_a_lecture(tmp_path, where, student):
+    write(tmp_path / "class" / "anna" / LECTURE, SOLUTION, f"{LECTURE}.ipynb")
+    write(tmp_path / "class" / "anna" / "77_other", SOLUTION, "77_other.ipynb")
+    write(tmp_path / "flat", SOLUTION, f"{LECTURE}.ipynb")
+    (found,) = find(tmp_path / where, LECTURE)
+    assert (found.student, found.lecture, found.folder.is_dir()) == (student, LECTURE, True)
+
+
+def test_a_stray_folder_of_the_lecture_does_not_hide_the_class(tmp_path):
+    for name in ("anna", "ben"):
+        write(tmp_path / name / LECTURE, SOLUTION, f"{LECTURE}.ipynb")
+    write(tmp_path / LECTURE, SOLUTION, f"{LECTURE}.ipynb")
+    assert [record.original for record in find(tmp_path, LECTURE)] == [LECTURE, "anna", "ben"]
+
+
+def test_one_folder_that_cannot_be_listed_fails_alone(tmp_path, limits, monkeypatch):
+    for name in ("anna", "ben"):
+        write(tmp_path / name / LECTURE, SOLUTION, f"{LECTURE}.ipynb")
+    scandir = os.scandir
+
+    def refusing(path):
+        if Path(path).is_relative_to(tmp_path / "anna"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    anna, ben = find(tmp_path, LECTURE)
+    with pytest.raises(EngineError, match="Permission denied.*check its permissions"):
+        read(anna, LECTURE_RECORD, RELEASE, limits)
+    assert read(ben, LECTURE_RECORD, RELEASE, limits).ungradable is None
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (
+            lambda path: [write(path / LECTURE / name, RELEASE, f"{LECTURE}.ipynb") for name in ("anna", "ben")],
+            f"give .*{LECTURE} instead",
+        ),
+        (lambda path: None, "does not exist"),
+        (lambda path: path.write_text("x"), "is a file"),
+        (lambda path: path.mkdir(), "no student's folder"),
+        (lambda path: [write(path, RELEASE, f"{name}.ipynb") for name in ("anna", "ben")], "autograder collect"),
+        (lambda path: write(path, "x", "roster.csv"), "no student's folder"),
+    ],
+)
+def test_a_path_that_holds_no_class_is_refused_with_what_was_expected(tmp_path, make, words):
+    make(tmp_path / "class")
+    with pytest.raises(UsageError, match=words) as refused:
+        find(tmp_path / "class", LECTURE)
+    assert f"STUDENT/{LECTURE}/{LECTURE}.ipynb" in str(refused.value)
+
+
+# Anything at all
+
+
+PROPERTY = settings(
+    max_examples=150, deadline=5000, suppress_health_check=list(HealthCheck), derandomize=True, database=None
+)
+SCRAPS = strategies.sampled_from(
+    ["cells", "cell_type", "source", "metadata", "nbgrader", "grade_id", "id", "last_row", "code", "check_column"]
+)
+JSON = strategies.recursive(
+    strategies.none()
+    | strategies.booleans()
+    | strategies.integers()
+    | strategies.floats()
+    | SCRAPS
+    | strategies.text(max_size=20),
+    lambda below: (
+        strategies.lists(below, max_size=4)
+        | strategies.dictionaries(SCRAPS | strategies.text(max_size=5), below, max_size=5)
+    ),
+    max_leaves=25,
+)
+
+
+def submitted(folder, limits, data):
+    (folder / f"{LECTURE}.ipynb").write_bytes(data)
+    submission = read(find(folder.parents[1], LECTURE)[0], LECTURE_RECORD, RELEASE, limits)
+    assert (submission.notebook is None) == (submission.ungradable is not None)
+    if submission.notebook is not None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            nbformat.validate(nbformat.reads(submission.notebook, as_version=4))
+        submission.notebook.encode()
+
+
+@pytest.fixture(scope="module")
+def one_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("class") / "anna" / LECTURE
+    folder.mkdir(parents=True)
+    return folder
+
+
+@PROPERTY
+@given(data=strategies.binary(max_size=300))
+def test_any_bytes_become_a_submission(one_folder, limits, data):
+    submitted(one_folder, limits, data)
+
+
+@PROPERTY
+@given(
+    at=strategies.integers(0, len(SOLUTION.encode())),
+    cut=strategies.integers(0, 40),
+    put=strategies.binary(max_size=20),
+)
+def test_a_notebook_with_any_damage_becomes_a_submission(one_folder, limits, at, cut, put):
+    data = SOLUTION.encode()
+    submitted(one_folder, limits, data[:at] + put + data[at + cut :])
+
+
+@PROPERTY
+@given(JSON)
+def test_any_json_becomes_a_submission(one_folder, limits, value):
+    submitted(one_folder, limits, json.dumps(value).encode())
+
+
+@PROPERTY
+@given(data=strategies.data())
+def test_a_notebook_with_anything_in_place_of_its_parts_becomes_a_submission(one_folder, limits, data):
+    notebook = json.loads(SOLUTION)
+    for _ in range(data.draw(strategies.integers(1, 4))):
+        place = (
+            data.draw(strategies.sampled_from([notebook, *filter(dict.__instancecheck__, notebook["cells"])]))
+            if isinstance(notebook.get("cells"), list)
+            else notebook
+        )
+        place[data.draw(strategies.sampled_from(sorted(place, key=str) or ["x"]))] = data.draw(JSON)
+    submitted(one_folder, limits, json.dumps(notebook).encode())
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"<<<<<<< \n" * 200_000,
+        b"<<<<<<<\n=======\n>>>>>>>\n" * 50_000,
+        b'"' + b'\\"' * 1_000_000,
+        b'{"cells": ['
+        + b'{"cell_type":"code","source":"def last_row","metadata":{"nbgrader":{"grade_id":"last_row"}}},' * 4000
+        + b"{}]}",
+        b'{"cells": [' + b"," * 1_000_000,
+        b"\n" * 2_000_000 + b"%",
+        b'{"cells": [{"cell_type": "code", "source": "'
+        + b"\\n" * 2_000_000
+        + b'", "metadata": {"nbgrader": {"grade_id": "setup"}}}]}',
+        b'{"cells": [{"cell_type": "code", "source": "last_row' + b" " * 2_000_000 + b'"}]}',
+        b'{"a":' * 900 + b"1" + b"}" * 900,
+    ],
+    ids=["conflicts", "resolved", "quotes", "doubles", "commas", "blank", "lines", "blanks", "deep"],
+)
+def test_what_is_made_to_take_long_does_not(one_folder, limits, data):
+    import time
+
+    started = time.process_time()
+    submitted(one_folder, replace(limits, submission_mib=30.0), data)
+    assert time.process_time() - started < 8

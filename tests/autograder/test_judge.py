@@ -1,0 +1,84 @@
+"""Verdicts: decided from data, in a process that never saw the student's code."""
+
+from pathlib import Path
+
+import pytest
+
+from autograder import judge, probe
+from autograder.exercises import case_seed, load_lecture
+from autograder.records import FAILURES, Reply
+
+SOLUTIONS = Path(__file__).parents[2] / "solutions"
+
+
+@pytest.fixture(scope="module")
+def lecture():
+    return load_lecture("02_indexing", SOLUTIONS)
+
+
+@pytest.fixture(scope="module")
+def asked(lecture):
+    return judge.question(lecture["every_kth_of_last_row"], 5)
+
+
+def verdict(asked, function, cells=()):
+    return judge.verdict(asked, judge.answers(asked, Reply(asked.exercise.id, probe.answer(function, asked.message))), cells)
+
+
+def test_the_reference_earns_every_point(asked):
+    given = verdict(asked, asked.exercise.function)
+    assert (given.score, given.message, given.codes) == (given.points, "", ())
+
+
+def test_a_recognised_misconception_is_named_with_its_message(asked):
+    wrong = asked.exercise.wrong_answers[0]
+    given = verdict(asked, wrong.function)
+    assert given.score == 0 and given.codes == (wrong.code,) and wrong.message in given.message
+
+
+def test_an_unknown_error_gets_the_next_step_and_no_code(asked):
+    given = verdict(asked, lambda x, k: x[-1, ::k].clone() + 100)
+    assert given.score == 0 and given.codes == () and "expected" in given.message
+
+
+def test_an_answer_right_on_the_visible_cases_only_loses_and_hears_no_hidden_value(asked):
+    visible = [x.tolist() for x, k in asked.exercise.visible_cases()]
+    given = verdict(asked, lambda x, k: x[-1, ::k] if x.tolist() in visible else x[-1, ::k] + 0.123)
+    assert given.score == 0 and "hidden case" in given.message
+    assert "0.123" not in given.message and "[" not in given.message
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_an_absent_reply_is_a_verdict_with_its_reason(asked, failure):
+    given = judge.verdict(asked, judge.answers(asked, Reply(asked.exercise.id, failure=failure)), ())
+    assert given.score == 0 and given.message == FAILURES[failure]
+
+
+def test_a_reply_to_another_question_earns_nothing(lecture, asked):
+    other = judge.question(lecture["keep_row"], 5)
+    replayed = probe.answer(other.exercise.function, other.message)
+    given = judge.verdict(asked, judge.answers(asked, Reply(asked.exercise.id, replayed)), ())
+    assert given.score == 0
+
+
+def test_a_reply_replayed_from_another_student_earns_nothing(lecture):
+    exercise = lecture["every_kth_of_last_row"]
+    theirs, ours = (judge.question(exercise, case_seed(1, name, exercise.id)) for name in ("ada", "bob"))
+    replayed = probe.answer(exercise.function, theirs.message)
+    assert judge.verdict(ours, judge.answers(ours, Reply(exercise.id, replayed)), ()).score == 0
+
+
+def test_rules_about_the_source_count_where_the_values_are_right(lecture):
+    exercise = lecture["multiples_of"]
+    asked = judge.question(exercise, 5)
+    loop = "def multiples_of(x, k):\n    for v in x:\n        pass\n    return x[x % k == 0]"
+    assert verdict(asked, exercise.function, [loop]).score == 0
+    assert verdict(asked, exercise.function, ["%time 1\n!ls\n" + loop, "def multiples_of(x, k): return x[x % k == 0]"]).score > 0
+    assert verdict(asked, exercise.function, ["def multiples_of(x, k): return h(x)", "h = lambda x: [v for v in x]"]).score == 0
+
+
+def test_cases_are_reproducible_from_the_seed_and_differ_between_students(lecture):
+    exercise = lecture["every_kth_of_last_row"]
+    message = lambda *key: judge.question(exercise, case_seed(*key, exercise.id)).message
+    assert message(1, "ada") == message(1, "ada")
+    assert len({message(1, "ada"), message(2, "ada"), message(1, "bob")}) == 3

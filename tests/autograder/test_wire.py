@@ -1,0 +1,196 @@
+"""Questions and answers survive the wire, and a malformed answer is a value."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import save
+
+from autograder import probe, wire
+from autograder.records import SeenObject, SeenTensor
+
+
+def seen_of(*values, function=lambda *case: case, names=None, **options):
+    """What a trusted call reports of `values`."""
+    names = names or [f"a{i}" for i in range(len(values))]
+    return wire.read_seen(probe.answer(function, wire.pack_question([values], names, **options)))[0]
+
+
+BASE = torch.arange(24.0).view(4, 6)
+TENSORS = {
+    "contiguous": BASE,
+    "transposed": BASE.t(),
+    "slice": BASE[1:3, ::2],
+    "expanded": torch.ones(1, 3).expand(4, 3),
+    "0-d": torch.tensor(3),
+    "empty": torch.empty(0, 3),
+    "bool": BASE > 5,
+    "half": BASE.half(),
+    "bfloat16": BASE.bfloat16(),
+    "uint8": BASE.to(torch.uint8),
+    "complex": torch.complex(BASE, BASE),
+    "nan": torch.tensor([float("nan"), float("inf"), -0.0]),
+}
+
+
+@pytest.mark.parametrize("name", TENSORS)
+def test_a_tensor_arrives_with_its_values_and_its_layout_in_memory(name):
+    t = TENSORS[name]
+    arrived = []
+    seen = seen_of(t, function=lambda x: arrived.append(x) or x)
+    (there,) = arrived
+    assert (there.dtype, there.shape, there.stride(), there.storage_offset()) == (t.dtype, t.shape, t.stride(), t.storage_offset())
+    assert torch.equal(torch.nan_to_num(there.to(torch.complex64)), torch.nan_to_num(t.to(torch.complex64)))
+    assert seen.result.shape == tuple(t.shape) and seen.result.stride == tuple(t.stride())
+    assert seen.result.same_as == "a0"
+
+
+def test_tensors_that_share_memory_share_it_on_the_other_side():
+    x = torch.zeros(4)
+    shared = lambda a, b: a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+    assert seen_of(x, x[1:], function=shared).result is True
+    assert seen_of(x, x.clone(), function=shared).result is False
+
+
+def test_a_call_never_touches_the_callers_tensors():
+    x = torch.zeros(3)
+    seen = seen_of(x, function=lambda t: t.add_(1))
+    assert x.tolist() == [0, 0, 0]
+    assert seen.inputs["a0"].value.tolist() == [1, 1, 1]
+
+
+VALUES = [None, True, 3, -1.5, "text", (1, 2), [1, [2]], {"a": 1, 2: None}, slice(1, None, 2), Ellipsis, torch.float64,
+          torch.device("cpu"), torch.strided, 1 + 2j, {1, 2}, torch.Size([2, 3]), np.arange(3)]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=repr)
+def test_every_kind_of_value_can_be_asked_and_answered(value):
+    same = seen_of(value, function=lambda v: type(v).__name__).result
+    assert same == type(value).__name__
+    assert seen_of(value).raised is None
+
+
+def test_sparse_tensors_keep_their_parts():
+    coo = torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
+    seen = seen_of(coo, function=lambda t: t).result
+    assert seen.layout == "sparse_coo" and seen.parts["values"].value.tolist() == [2, 3]
+
+
+def test_what_is_no_data_becomes_a_short_text():
+    seen = seen_of(1, function=lambda v: object()).result
+    assert isinstance(seen, SeenObject) and seen.type == "object"
+
+
+def test_an_endless_list_does_not_end_the_probe():
+    loop = []
+    loop.append(loop)
+    assert seen_of(1, function=lambda v: loop).raised is None
+
+
+def test_values_too_large_are_withheld():
+    seen = seen_of(1, function=lambda v: torch.zeros(1).expand(1 << 40)).result
+    assert seen.value is None and "more than is accepted" in seen.withheld
+
+
+def test_sharing_is_named_by_the_input_it_leads_to():
+    seen = seen_of(BASE.clone(), function=lambda x: (x[1:], x.clone(), x)).result
+    assert [t.storage for t in seen] == ["a0", "new0", "a0"]
+    assert [t.same_as for t in seen] == ["", "", "a0"]
+
+
+def test_gradients_of_inputs_that_require_them_are_reported():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    seen = seen_of(x, function=lambda x: x * x, gradient=True)
+    assert torch.allclose(seen.gradients["a0"].value, torch.tensor([0.5, 1.5]) * 2 * torch.tensor([1.0, 2.0]))
+
+
+def test_state_that_an_earlier_cell_left_behind_is_undone():
+    torch.set_default_dtype(torch.float64)
+    torch.set_grad_enabled(False)
+    try:
+        seen = seen_of(1, function=lambda v: (torch.ones(1).dtype == torch.float32, torch.is_grad_enabled()))
+    finally:
+        torch.set_default_dtype(torch.float32)
+        torch.set_grad_enabled(True)
+    assert seen.result == (True, True)
+
+
+def test_equal_behaviour_gives_equal_bytes():
+    question = wire.pack_question([(BASE, 2)], ["x", "k"])
+    assert question == wire.pack_question([(BASE, 2)], ["x", "k"])
+    once, again = (wire.without_times(probe.answer(lambda x, k: x[::k], question)) for _ in range(2))
+    assert once == again
+
+
+# ---- hostile answers ------------------------------------------------------------------------------------------------
+
+PLAIN = {"raised": None, "result": 1, "inputs": [], "gradients": {}, "ops": {}, "new_bytes": 0, "warnings": [], "seconds": 0.0, "fake_cuda": None}
+TENSOR = {"dtype": "float32", "shape": [2], "layout": "strided", "device": "cpu", "kind": "tensor", "requires_grad": False,
+          "is_leaf": True, "grad_fn": "", "same_as": "", "stride": [1], "offset": 0, "storage": "new0", "storage_bytes": 8, "value": "t0"}
+
+
+def message(result, tensors=None):
+    return save(tensors or {}, {"tree": json.dumps({"seen": [{**PLAIN, "result": result}]})})
+
+
+def deep(n):
+    tree = json.dumps({"seen": [{**PLAIN, "result": "HERE"}]})
+    return save({}, {"tree": tree.replace('"HERE"', '{"list":[' * n + "1" + "]}" * n)})
+
+
+HOSTILE = {
+    "nothing": b"",
+    "garbage": b"\xff" * 100,
+    "a length beyond the end": struct.pack("<Q", 1 << 62) + b"{}",
+    "a header that is no JSON": struct.pack("<Q", 4) + b"....",
+    "a header without a tree": save({}, {"other": "1"}),
+    "a pickle": b"\x80\x04\x95cos\nsystem\n.",
+    "an unknown node": message({"code": "print(1)"}),
+    "a node of two kinds": message({"list": [], "tuple": []}),
+    "a tensor without values of that name": message({"tensor": TENSOR}),
+    "a tensor of another shape": message({"tensor": TENSOR}, {"t0": torch.zeros(3)}),
+    "a tensor of another dtype": message({"tensor": TENSOR}, {"t0": torch.zeros(2, dtype=torch.int64)}),
+    "a shape below zero": message({"tensor": {**TENSOR, "shape": [-2]}}, {"t0": torch.zeros(2)}),
+    "a dtype that is a function": message({"tensor": {**TENSOR, "dtype": "load"}}, {"t0": torch.zeros(2)}),
+    "parts of parts of parts": message({"tensor": {**TENSOR, "parts": {"a": {"tensor": {**TENSOR, "parts": {"b": {"tensor": {
+        **TENSOR, "parts": {"c": {"tensor": TENSOR}}}}}}}}}}, {"t0": torch.zeros(2)}),
+    "a key that cannot be one": message({"dict": [[{"list": []}, 1]]}),
+    "a list nested too deeply": deep(5000),
+    "a count that is a text": message({"tensor": {**TENSOR, "offset": "0"}}, {"t0": torch.zeros(2)}),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_malformed_answer_is_unreadable_and_nothing_else(name):
+    answers = wire.read_answers("f", HOSTILE[name], 1)
+    assert answers.seen == () and "unreadable" in answers.failure
+
+
+def test_an_answer_to_fewer_cases_is_unreadable():
+    assert "2 were asked" in wire.read_answers("f", message(1), 2).failure
+
+
+@given(st.binary(max_size=300))
+@settings(max_examples=200, deadline=None)
+def test_no_bytes_at_all_raise_anything_but_unreadable(data):
+    wire.read_answers("f", data, 1)
+    wire.read_answers("f", struct.pack("<Q", len(data)) + data, 1)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.sampled_from(["list", "tuple", "dict", "tensor", "set", "slice", "array", "object", "size", "x"]), inner, max_size=2),
+    max_leaves=8,
+)
+
+
+@given(JSON)
+@settings(max_examples=200, deadline=None)
+def test_no_tree_at_all_raises_anything_but_unreadable(tree):
+    answers = wire.read_answers("f", message(tree), 1)
+    assert answers.failure or isinstance(answers.seen[0].result, (type(None), bool, int, float, str, list, tuple, dict, frozenset, SeenTensor, SeenObject, complex, bytes))

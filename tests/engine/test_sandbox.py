@@ -1,0 +1,82 @@
+"""Student code reaches nothing but its own scratch folder, and ends with all that it started."""
+
+import asyncio
+import os
+import resource
+import sys
+
+import pytest
+
+from autograder import sandbox, watchdog
+from autograder.plans import PLANS
+from autograder.warm import Zygote
+
+from . import attacks
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sandboxes are a matter of Linux")
+
+BEST = sandbox.level().name
+UNDER_ATTACK = dict.fromkeys((BEST, "landlock"))  # the corpus runs against these; the others share their means
+CLIENT_MIB = 300  # what a flood may add to the grader's memory
+
+
+@pytest.fixture(scope="module", params=UNDER_ATTACK)
+def plan(request):
+    """A plan whose walls hold here. Nothing hostile runs before that is known."""
+    plan = PLANS[request.param]
+    if not plan.locks:
+        pytest.skip(f"no sandbox on this machine: {sandbox.level().why}")
+    if reason := sandbox.reason_against(plan):
+        pytest.skip(f"{plan.name}: {reason}")
+    return plan
+
+
+@pytest.fixture(scope="module")
+def zygote(plan):
+    os.environ["GRADER_TOKEN"] = attacks.MARK + "-held-by-the-grader"
+    with Zygote.start(plan, hides=("maskedtensor_ref",)) as zygote:
+        assert not zygote.failed
+        yield zygote
+    del os.environ["GRADER_TOKEN"]
+
+
+@pytest.fixture
+def own_files(tmp_path):
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "own.txt").write_text("own")
+    return folder
+
+
+@pytest.mark.parametrize("snippet", attacks.SNIPPETS, ids=lambda snippet: snippet.name)
+def test_an_attack_fails(zygote, snippet, tmp_path, own_files):
+    if zygote.plan.name in snippet.without:
+        pytest.skip(f"the sentences of {zygote.plan.name} say so: {sandbox.MISSING[zygote.plan.name]}")
+    before, memory = set(watchdog.descendants([zygote.process.pid])), peak_mib()
+    with attacks.world(tmp_path / "world") as targets:
+        outcome, answers, ended = asyncio.run(attacks.attack(zygote, snippet, targets, own_files))
+    assert "ESCAPED" not in outcome.text, outcome.text
+    check_end(snippet.ends, outcome, answers, ended)
+    assert zygote.alive()
+    assert set(watchdog.descendants([zygote.process.pid])) == before, "something outlived its kernel"
+    assert peak_mib() - memory < CLIENT_MIB
+
+
+def check_end(ends, outcome, answers, ended):
+    """Whether the kernel ended as the snippet's header says."""
+    if ends == "alive":
+        assert answers, (outcome, ended)
+    elif ends == "dead":
+        assert outcome.status == "dead" and ended.stopped_by is None
+    elif ends == "silent":
+        assert outcome.status == "silent" and ended.code == -9
+    elif ends == "interrupted":
+        assert outcome.error == "KeyboardInterrupt" and answers
+    elif ends == "scratch":
+        assert ended.stopped_by == "scratch" or (outcome.error == "OSError" and answers), (outcome, ended)
+    elif ends in ("memory", "cpu"):
+        assert ended.stopped_by == ends, (outcome, ended)
+
+
+def peak_mib():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
