@@ -27,7 +27,7 @@ from .probe import MIME
 from .provisioner import start_cold_kernel, start_warm_kernel
 from .records import Probe, Reply, Submission, Transcript
 from .settings import Settings
-from .warm import Zygote, ZygoteError
+from .warm import Zygote
 
 INTERRUPT_SECONDS = 3.0  # what a cell has to end by itself once it is interrupted
 POLL_SECONDS = 0.2
@@ -107,6 +107,8 @@ class _Run:
     def __init__(self, submission, probes, settings, folder, hides):
         self.notebook = json.loads(submission.notebook)
         self.cells = [cell for cell in self.notebook["cells"] if cell["cell_type"] == "code"]
+        for cell in self.cells:
+            cell["outputs"], cell["execution_count"] = [], None  # what was handed in as output is nothing that happened
         self.probes = {probe.cell: probe for probe in probes}
         self.settings, self.folder, self.hides = settings, folder, hides
         self.replies: dict[str, Reply] = {probe.exercise: Reply(probe.exercise, failure="missing") for probe in probes}
@@ -120,7 +122,6 @@ class _Run:
         try:
             self.kernel = await self.start()
             for number, cell in enumerate(self.cells):
-                cell["outputs"], cell["execution_count"] = [], None
                 if self.out_of_time():
                     self.events.append(f"The time limit of {self.settings.submission_seconds:g} s for the whole notebook was reached.")
                     break
@@ -134,7 +135,7 @@ class _Run:
         zygote = warm_up(self.settings, self.hides)
         try:
             return await _Kernel.start(zygote, self.folder, self.settings, self.hides)
-        except ZygoteError as error:
+        except (TimeoutError, OSError) as error:
             raise EngineError(f"no kernel could be started: {error}") from error
 
     def out_of_time(self) -> bool:
