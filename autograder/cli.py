@@ -126,8 +126,9 @@ def doctor(
     """Say what is missing or weak on this machine; or what is wrong with a notebook before hand-in."""
     if notebook is not None:
         from .handin import examine_notebook
+        from .settings import load_settings
 
-        findings = examine_notebook(notebook)
+        findings = examine_notebook(notebook, load_settings().course)
     else:
         from .doctor import examine_machine
 

@@ -1,7 +1,7 @@
 """Many submissions at once: one task mapped over them, on the cores of this machine or on any Dask cluster.
 
-A submission and its Report travel as messages and the lecture as a bundle, so workers need no shared disk and no database.
-Only a few submissions are under way at any time, however many there are.
+A submission and its Report travel as messages and the lecture as a bundle, so workers need no shared disk and no
+database. Only a few submissions are under way at any time, however many there are.
 
     what goes wrong                          what happens
     our own failure (EngineError, a bug)     once more; then state "error"
@@ -11,11 +11,14 @@ Only a few submissions are under way at any time, however many there are.
     wrong use, a course that is wrong        raised: it would be the same for every submission
 """
 
+import atexit
 import contextlib
 import importlib
 import itertools
 import logging
+import os
 import queue
+import signal
 import threading
 import traceback
 import uuid
@@ -23,7 +26,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import dask
 import torch
@@ -64,14 +66,20 @@ QUIET = {
 
 
 def graded(
-    task: Task, submissions: Iterable[Submission], lecture: Lecture, settings: Settings, seed: int, *, warm: Warm | None = None
+    task: Task,
+    submissions: Iterable[Submission],
+    lecture: Lecture,
+    settings: Settings,
+    seed: int,
+    *,
+    warm: Warm | None = None,
 ) -> Iterator[Report]:
     """One Report for each submission, as they are done; ends the cluster it started when it is closed or interrupted.
 
     Args:
         task: a function of a module that workers can import, e.g. grade.grade_submission. May raise EngineError.
         submissions: read as they are needed, never all at once.
-        warm: a context entered once in each worker before its first task, e.g. where it starts its zygote of warm kernels.
+        warm: a context entered once in each worker before its first task: where its zygote of warm kernels starts.
     Raises:
         UsageError: there is no such scheduler, no worker joins, or a worker runs another version.
         CourseError: the lecture cannot be loaded on a worker.
@@ -91,7 +99,7 @@ _ONE_AT_A_TIME = threading.Lock()  # the judge sets the process's random state a
 
 
 class Bench(WorkerPlugin):
-    """What a worker has at hand: the lecture, the settings, the warm kernels. It is set up before the first task comes."""
+    """What a worker has at hand: the lecture, the settings, the warm kernels; set up before its first task comes."""
 
     def __init__(self, task: Task, packed: Bundle, settings: Settings, seed: int, warm: Warm | None, expected: dict):
         self.name = f"bench-{uuid.uuid4().hex}"
@@ -101,6 +109,9 @@ class Bench(WorkerPlugin):
 
     def setup(self, worker) -> None:
         """Called by the worker when it starts, and again in the process that takes its place when it has died."""
+        if not self.settings.scheduler:
+            atexit.register(os._exit, 0)  # our own worker: taking torch's modules apart takes a second, for nothing
+        signal.signal(signal.SIGINT, _deaf)  # Ctrl-C reaches every process of a terminal; the coordinator ends us
         torch.set_num_threads(1)  # the number of threads changes float results
         importlib.import_module("nbformat")  # 1.1 s: here, once, and not in the first submission's time
         with contextlib.ExitStack() as stack:
@@ -113,8 +124,12 @@ class Bench(WorkerPlugin):
             self.open = stack.pop_all()
 
     def teardown(self, worker) -> None:
-        """Called by the worker when it ends in order."""
+        """Called by the worker when it ends in order, or when the class is graded."""
         self.open.close()
+
+
+def _deaf(number, frame) -> None:
+    """A handler and not SIG_IGN: the kernels that a worker starts would inherit that, and could not be interrupted."""
 
 
 def _unequal(address: str, expected: dict, found: dict) -> str:
@@ -197,7 +212,8 @@ class _Walk:
             if trial.future.status in ("cancelled", "lost"):
                 raise AutograderError(_gone(self.client)) from error
             log.error("%s: %s", trial.submission.student, "".join(traceback.format_exception(error)))
-            return error_report(self.lecture, trial.submission, f"A fault in the autograder: {type(error).__name__}: {error}")
+            sentence = f"A fault in the autograder: {type(error).__name__}: {error}"
+            return error_report(self.lecture, trial.submission, sentence)
 
     def _dead(self, trial: _Try, how: str) -> Iterator[Report]:
         self.under_way.pop(trial.future.key, None)
@@ -211,15 +227,17 @@ class _Walk:
     def _next(self) -> Future | None:
         """The next task that ended; None when none did for so long that the busy workers were ended instead."""
         settings = self.bench.settings
-        patience = 2 * (settings.submission_seconds + settings.start_seconds) + GRACE_SECONDS  # an EngineError's second try
-        waited = 0.0
+        once = settings.submission_seconds + settings.start_seconds
+        patience = 2 * once + GRACE_SECONDS  # an EngineError is tried twice
+        waited = deserted = 0.0
         while waited < patience:
             try:
                 return self.ended.get(timeout=1)
             except queue.Empty:
                 waited += 1
-            if self.client.status != "running" or not self.client.nthreads():
+            if self.client.status != "running" or deserted > JOIN_SECONDS:
                 raise AutograderError(_gone(self.client))
+            deserted = 0.0 if self.client.nthreads() else deserted + 1  # all may have died at once, and come back
         busy = [address for address, keys in self.client.processing().items() if self.under_way.keys() & set(keys)]
         self.client.cancel([trial.future for trial in self.under_way.values()], force=True)
         self.client.restart_workers(busy, raise_for_error=False)
@@ -234,14 +252,14 @@ def _gone(client: Client) -> str:
 def error_report(lecture: Lecture, submission: Submission, sentence: str) -> Report:
     """Our own failure, as a value: no points are decided."""
     verdicts = tuple(Verdict(exercise.id, exercise.number, 0.0, exercise.points) for exercise in lecture.exercises)
-    provenance = {"submission": submission.digest}
-    return Report(submission.student, lecture.name, "error", verdicts, sentence, submission.repairs, provenance=provenance)
+    seen = {"submission": submission.digest}
+    return Report(submission.student, lecture.name, "error", verdicts, sentence, submission.repairs, provenance=seen)
 
 
 @contextlib.contextmanager
 def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
     """A client of the cluster at settings.scheduler, or of one that lives as long as this context."""
-    with dask.config.set(QUIET), contextlib.ExitStack() as stack:
+    with dask.config.set(QUIET), _silent("distributed"), contextlib.ExitStack() as stack:
         if settings.scheduler:
             yield stack.enter_context(_connected(settings.scheduler))
             return
@@ -262,6 +280,21 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
         yield stack.enter_context(Client(cluster))
 
 
+@contextlib.contextmanager
+def _silent(library: str) -> Iterator[None]:
+    """What a library logs is not shown: what of it matters here becomes a value or an error of ours."""
+    names = {library, *(name for name in logging.root.manager.loggerDict if name.startswith(f"{library}."))}
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
 def _connected(address: str) -> Client:
     try:
         client = Client(address, timeout=JOIN_SECONDS)
@@ -271,8 +304,8 @@ def _connected(address: str) -> Client:
         client.wait_for_workers(1, timeout=JOIN_SECONDS)
     except TimeoutError as error:
         client.close()
-        sentence = f"no worker joined the scheduler at {address} within {JOIN_SECONDS:.0f} s: start workers, then call again"
-        raise UsageError(sentence) from error
+        found = f"no worker joined the scheduler at {address} within {JOIN_SECONDS:.0f} s"
+        raise UsageError(f"{found}: start workers, then call again") from error
     return client
 
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from .errors import UsageError
 from .exercises import Lecture
-from .files import safe_name, storage_error, write_whole
+from .files import remove_parts, safe_name, storage_error, write_whole
 from .records import Report, Submission, Verdict
 from .settings import Settings
 
@@ -113,8 +113,8 @@ def has_score(report: Report) -> bool:
 
 MATTER = ("device", "seed", "cell_seconds", "submission_seconds", "memory_mib", "trust_code")  # settings
 AFTER_THE_SCORE = (  # modules whose text decides no score: a change in them regrades nobody
-    "__main__", "analysis", "check", "checks_writer", "cli", "doctor", "export", "farm", "files", "gradebook", "ledger",
-    "nbgrader_plugin", "notebooks", "release", "report", "sample", "tensorboard",
+    "__main__", "analysis", "archive", "bundle", "cli", "doctor", "export", "farm", "files", "gradebook", "grading",
+    "handin", "ledger", "nbgrader_plugin", "notebooks", "release", "report", "sample",
 )  # fmt: skip
 
 
@@ -295,6 +295,7 @@ def writing(out: Path, lecture: str) -> Iterator[Ledger]:
         StorageError: OUT cannot be written.
     """
     with _locked(out):
+        remove_parts(Path(out) / "report")
         yield Ledger(Path(out), lecture)
 
 
@@ -340,11 +341,10 @@ def undo(out: Path, restore: Callable[[str, str, Any], None]) -> Undone:
     Raises:
         UsageError: there is no run, or another process is grading into OUT.
     """
+    if not _read_runs(out):
+        raise UsageError(f"there is no grade run in {out} that could be taken back")
     with _locked(out):
-        runs = _read_runs(out)
-        if not runs:
-            raise UsageError(f"there is no grade run in {out} that could be taken back")
-        run = runs[-1]
+        run = _read_runs(out)[-1]
         ledger, folder = Ledger(Path(out), run.lecture), _runs(out) / run.id
         students, removed = [], []
         for path in sorted((folder / "before").glob("*.json")):

@@ -141,6 +141,15 @@ async def welcome(client, timeout):
         message = await client.get_iopub_msg(timeout=timeout)
 
 
+def spawn(zygote, request, limits, listeners, files):
+    """Zygote.spawn, after which the listening sockets are the kernel's alone."""
+    try:
+        return zygote.spawn(request, limits, listeners, files)
+    finally:
+        for listener in listeners:
+            listener.close()
+
+
 @contextlib.asynccontextmanager
 async def start_warm_kernel(zygote, files=None, limits=Limits(), env=None, threads=1, seed=0, hides=(), arguments=ARGUMENTS):
     """Run a kernel for the length of an async with; it is killed at the end.
@@ -167,9 +176,7 @@ async def start_warm_kernel(zygote, files=None, limits=Limits(), env=None, threa
             "module": "autograder.kernel_app", "connection": connection, "arguments": list(arguments),
             "env": {**clean(zygote.home or "/tmp"), **(env or {})}, "cwd": None, "seed": seed, "threads": threads,
         }  # fmt: skip
-        forked = zygote.spawn(request, limits, listeners, files)
-        for listener in listeners:
-            listener.close()
+        forked = spawn(zygote, request, limits, listeners, files)
         died = watch(forked)
         try:
             await ready(forked)
@@ -293,9 +300,7 @@ class WarmForkProvisioner(LocalProvisioner):
             "cwd": None if plan.locks else cwd, "seed": self.seed, "threads": self.threads,
         }  # fmt: skip
         listeners = listen(self.folder)
-        self.process = zygote.spawn(request, limits, listeners, cwd if plan.locks else None)
-        for listener in listeners:
-            listener.close()
+        self.process = spawn(zygote, request, limits, listeners, cwd if plan.locks else None)
         await ready(self.process)
         self.pid, self.pgid, self.cwd = self.process.pid, None, cwd
         return self.connection_info

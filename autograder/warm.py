@@ -22,7 +22,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from autograder import bubblewrap, cgroup, preload, watchdog
+from autograder import bubblewrap, cgroup, folders, preload
 from autograder.errors import EngineError
 from autograder.limits import Limits
 from autograder.plans import PLANS
@@ -138,19 +138,26 @@ class Zygote:
             raise ZygoteError("the zygote already runs a kernel: stop that one first, or start another zygote")
         if self.group:
             self.group.allow(limits)
+        archive = packed(files, limits)
         scratch = folder_of(self.uid) if request["cwd"] is None and not self.plan.root else None
         ready, tell_ready = os.pipe()
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        passed = [memory_file(json.dumps(request).encode()), tell_ready, memory_file(packed(files, limits))]
+        passed = [memory_file(json.dumps(request).encode()), tell_ready, memory_file(archive)]
         message = json.dumps({"limits": asdict(limits), "scratch": scratch}).encode()
-        with theirs:
-            socket.send_fds(self.control, [message], [theirs.fileno(), *passed, *(s.fileno() for s in listeners)])
-        for descriptor in passed:
-            os.close(descriptor)
-        mine.settimeout(START_SECONDS)
-        answer = json.loads(mine.recv(LARGEST_MESSAGE) or b"{}")
-        if "pid" not in answer:
-            raise ZygoteError(answer.get("error") or "the zygote ended")
+        try:
+            with theirs:
+                socket.send_fds(self.control, [message], [theirs.fileno(), *passed, *(s.fileno() for s in listeners)])
+            mine.settimeout(START_SECONDS)
+            answer = json.loads(mine.recv(LARGEST_MESSAGE) or b"{}")
+            if "pid" not in answer:
+                raise ZygoteError(answer.get("error") or "the zygote has ended")
+        except (OSError, ZygoteError) as error:
+            mine.close()
+            os.close(ready)
+            raise ZygoteError(f"no kernel could be forked: {error}") from error
+        finally:
+            for descriptor in passed:
+                os.close(descriptor)
         kernel = Forked(mine, answer["pid"], ready, scratch, self.group)
         self.kernels.append(kernel)
         return kernel
@@ -213,7 +220,7 @@ class Forked:
             ended = self.group.explain(ended)
         if self.scratch:
             with contextlib.suppress(OSError):
-                watchdog.empty(self.scratch)
+                folders.empty(self.scratch)
                 os.rmdir(self.scratch)
         self.ended = ended
 

@@ -18,7 +18,7 @@ def grade(submission, lecture, settings, seed):
     """Full points, unless `submission.files` holds the name of something else to do and an argument for it."""
     for name, argument in submission.files.items():
         ACTS[name](argument.decode())
-    verdicts = tuple(Verdict(exercise.id, exercise.number, exercise.points, exercise.points) for exercise in lecture.exercises)
+    verdicts = tuple(Verdict(e.id, e.number, e.points, e.points) for e in lecture.exercises)
     return Report(submission.student, lecture.name, "graded", verdicts, provenance=seen(lecture, settings, seed))
 
 

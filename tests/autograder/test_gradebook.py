@@ -451,7 +451,7 @@ def test_a_snapshot_puts_everything_back(lecture, book):
         ungradable(lecture, digest="two"), lecture, book, attempt_changed=True, timestamp="2026-03-05 12:00"
     )
     assert state_of(book) != before
-    gradebook.restore(kept, lecture, book)
+    gradebook.restore("ada", lecture, book, kept)
     assert state_of(book) == before
 
 
@@ -459,7 +459,7 @@ def test_a_snapshot_of_nothing_takes_everything_away(lecture, book):
     before = state_of(book)
     kept = json.loads(json.dumps(gradebook.snapshot("ada", lecture, book)))
     gradebook.write(report_of(lecture), lecture, book, attempt_changed=True)
-    gradebook.restore(kept, lecture, book)
+    gradebook.restore("ada", lecture, book, kept)
     assert state_of(book) == before
     assert rows(book, "select count(*) from grade") == [(0,)]
 
@@ -545,7 +545,7 @@ def test_a_full_database_is_one_sentence_and_changes_nothing(lecture, book):
 @pytest.mark.parametrize(
     "url, expected",
     [
-        ("sqlite:////proc/none/gradebook.db", "the gradebook sqlite:////proc/none/gradebook.db cannot be"),
+        ("sqlite:////proc/none/gradebook.db", "the gradebook /proc/none/gradebook.db cannot be"),
         ("nonsense", "give an SQLAlchemy URL"),
         ("oracle9://me:secret@there/book", "needs a driver"),
         ("postgresql+nodriver://me:secret@there/book", "pip install 'torch-lectures\\[postgres\\]'"),
