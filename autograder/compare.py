@@ -160,7 +160,8 @@ def _tensor(path, expected, got, tolerance):
         return _differs("type", path, _type_of(expected), _type_of(got))
     for aspect in ("shape", "dtype", "layout", "device"):
         if getattr(expected, aspect) != getattr(got, aspect):
-            return _differs(aspect, path, getattr(expected, aspect), getattr(got, aspect))
+            said = show if aspect in ("shape", "dtype") else lambda seen, aspect=aspect: getattr(seen, aspect)
+            return _differs(aspect, path, said(expected), said(got))
     if expected.kind == "masked":
         return _masked(path, expected, got, tolerance)
     if expected.parts:
