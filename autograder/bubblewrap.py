@@ -67,7 +67,9 @@ def command(python, paths, hides, devices):
         options += ["--dev-bind-try", device, device]
     for place in ("/tmp", "/dev/shm", "/scratch"):
         options += ["--perms", "1777", "--size", str(SHARED_MIB << 20), "--tmpfs", place]
-    return [program(), *options, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--", python]
+    # bubblewrap dies with the *thread* that started it; the shell between us and it has one, and lives as long
+    start = ["/bin/sh", "-c", '"$@"; exit', "sh", program(), "--die-with-parent"]
+    return [*start, *options, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--", python]
 
 
 def shown(path):

@@ -80,9 +80,9 @@ def find(path: Path | str, lecture_name: str) -> list[Found]:
     folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False) or entry.is_symlink()]
     notebooks = [entry for entry in entries if entry.name.lower().endswith(".ipynb")]
     own = _lecture_folder(path, lecture_name)
-    if own is not None and not any(
-        _lecture_folder(Path(entry.path), lecture_name) for entry in folders if entry.path != str(own)
-    ):
+    if own is not None and not any(_lecture_folder(Path(e.path), lecture_name) for e in folders if e.path != str(own)):
+        if _holds_students(own):
+            raise UsageError(f"{path} holds {own.name}/STUDENT; give {own} instead, or {expected.removeprefix('expected ')}")
         return [Found(student_id(path.name), lecture_name, own, path.name)]
     if notebooks and not folders:
         return [_one_student(path, lecture_name, notebooks, expected)]
@@ -131,12 +131,23 @@ def _found(entry: os.DirEntry, lecture_name: str) -> Found:
 
 def _lecture_folder(folder: Path, lecture_name: str) -> Path | None:
     """The folder of the lecture inside a student's: of that name, or of one that differs in case and punctuation only."""
-    if folder.is_symlink() or not folder.is_dir():
+    try:
+        if folder.is_symlink() or not folder.is_dir():
+            return None
+        inside = [entry for entry in _listed(folder) if entry.is_dir(follow_symlinks=False)]
+    except (OSError, EngineError):  # said of this student alone, when the folder is read
         return None
-    inside = [entry for entry in _listed(folder) if entry.is_dir(follow_symlinks=False)]
     exact = [entry for entry in inside if entry.name == lecture_name]
     alike = [entry for entry in inside if _same(entry.name, lecture_name)]
     return Path((exact + alike)[0].path) if alike else None
+
+
+def _holds_students(folder: Path) -> bool:
+    """Whether there are several folders with notebooks in them and no notebook beside them."""
+    entries = _listed(folder)
+    inside = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    beside = any(entry.name.lower().endswith(".ipynb") for entry in entries)
+    return not beside and sum(any(e.name.lower().endswith(".ipynb") for e in _listed(path)) for path in inside) > 1
 
 
 def _same(name: str, lecture_name: str) -> bool:

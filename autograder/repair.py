@@ -401,7 +401,7 @@ def _segment(source: str, node) -> str:
 def _restore_order(places: list[Place], release: Release, said: list[str]) -> None:
     """The setup before all code, every check after its answer."""
     for marked in release.of_role("check"):
-        check, answer = _at(places, marked.id), _at(places, getattr(release.answer(marked.exercise), "id", ""))
+        check, answer = _at(places, marked.id), _answered_at(places, marked.exercise, release)
         if check is not None and answer is not None and check < answer:
             places.insert(answer, places.pop(check))
             said.append(f"The {marked.name} stood before the answer; it was moved after it.")
@@ -430,14 +430,27 @@ def _put_back_missing(places: list[Place], release: Release, said: list[str]) ->
     for id, marked in release.marked.items():
         if _at(places, id) is not None:
             continue
+        answer = _answered_at(places, marked.exercise, release)
         if marked.role == "answer":
-            said.append(f"The {marked.name} is missing; the exercise counts as not answered.")
+            if answer is None:
+                said.append(f"The {marked.name} is missing; the exercise counts as not answered.")
+            else:
+                said.append(f"The {marked.name} is missing; {marked.exercise} is defined in another cell, which counts.")
             continue
-        answer = _at(places, getattr(release.answer(marked.exercise), "id", "")) if marked.exercise else None
         earlier = [at for other in ids[: ids.index(id)] if (at := _at(places, other)) is not None]
         after = answer if answer is not None and marked.role == "check" else max(earlier, default=-1)
         places.insert(after + 1, Place(Cell(marked.raw["cell_type"], marked.source), id))
         said.append(f"The {marked.name} was missing; it was put back.")
+
+
+def _answered_at(places: list[Place], exercise: str, release: Release) -> int | None:
+    """Where an exercise's answer stands; where there is no cell for it, the last one that defines its function."""
+    answer = release.answer(exercise)
+    at = _at(places, answer.id) if answer else None
+    if at is None and exercise:
+        defining = [i for i, p in enumerate(places) if p.cell.kind == "code" and _binds(p.cell.source, exercise)]
+        at = max(defining, default=None)
+    return at
 
 
 def _at(places: list[Place], id: str) -> int | None:

@@ -22,7 +22,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from autograder import bubblewrap, cgroup, preload, watchdog
+from autograder import bubblewrap, cgroup, folders, preload
 from autograder.errors import EngineError
 from autograder.limits import Limits
 from autograder.plans import PLANS
@@ -220,7 +220,7 @@ class Forked:
             ended = self.group.explain(ended)
         if self.scratch:
             with contextlib.suppress(OSError):
-                watchdog.empty(self.scratch)
+                folders.empty(self.scratch)
                 os.rmdir(self.scratch)
         self.ended = ended
 

@@ -25,9 +25,9 @@ import signal
 import socket
 import sys
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from autograder import confine, fork, linux, preload, watchdog
+from autograder import confine, folders, fork, linux, preload, watchdog
 from autograder.limits import Limits
 from autograder.plans import PLANS
 
@@ -151,26 +151,32 @@ class Server:
         self.warm = (os.getpid(), watchdog.proportional_bytes([os.getpid()]))
 
     def serve(self):
-        """Answer until the supervisor is gone."""
-        while True:
-            for descriptor, _ in self.epoll.poll(POLL_SECONDS if self.kernels else -1):
-                if descriptor == self.control.fileno():
-                    self.request()
-                elif kernel := self.by_descriptor.get(descriptor):
-                    self.ended(kernel) if descriptor == kernel.pidfd else self.message(kernel)
-            if self.plan.locks:
-                self.watch()
+        """Answer until the supervisor is gone; then nothing is left."""
+        try:
+            while self.control.fileno() >= 0:
+                self.turn()
+        finally:
+            for kernel in list(self.kernels.values()):
+                self.kill(kernel)
+                self.ended(kernel)
+
+    def turn(self):
+        """Wait for something to happen and deal with it."""
+        for descriptor, _ in self.epoll.poll(POLL_SECONDS if self.kernels else -1):
+            if descriptor == self.control.fileno():
+                return self.request()
+            if kernel := self.by_descriptor.get(descriptor):
+                self.ended(kernel) if descriptor == kernel.pidfd else self.message(kernel)
+        if self.plan.locks:
+            self.watch()
 
     def request(self):
-        """Fork a kernel; an empty message means that the supervisor is gone, and everything ends."""
+        """Fork a kernel; an empty message means that the supervisor is gone."""
         message, descriptors, _, _ = socket.recv_fds(
             self.control, LARGEST_MESSAGE, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
         )
         if not message:
-            for kernel in list(self.kernels.values()):
-                self.kill(kernel)
-                self.ended(kernel)
-            os._exit(0)
+            return self.control.close()
         connection = socket.socket(fileno=descriptors[0])
         if problem := why_not_fork():
             tell(connection, error=problem)
@@ -275,7 +281,7 @@ class Server:
     def wipe(self):
         """Empty the folders that the next kernel would share with this one."""
         for folder in (confine.SCRATCH, "/dev/shm"):
-            watchdog.empty(folder)
+            folders.empty(folder)
 
 
 if __name__ == "__main__":

@@ -65,6 +65,13 @@ def moved_like(func, x, other, *args, **kwargs):
     return _moved(func, x, (like,), kwargs, lambda mask: func(mask, like))
 
 
+def one_hot(func, x, num_classes=-1):
+    """A row per element: specified where the element is."""
+    x = x.dense()
+    out = func(x.filled(0), num_classes)
+    return Pair(out, x.mask.unsqueeze(-1).expand(out.shape))
+
+
 def complex_parts(func, x):
     """view_as_real: both parts of a specified number are specified."""
     x = x.dense()
@@ -188,6 +195,8 @@ def windows(func, x, *args, **kwargs):
     """Differences along a dimension: specified where every element that is subtracted is."""
     options = dict(zip(("n", "dim", "prepend", "append"), args, strict=False)) | kwargs
     n, dim = options.get("n", 1), options.get("dim", -1)
+    if n == 0:
+        return x
     parts = [options.get("prepend"), x, options.get("append")]
     parts = [whole(p).dense() for p in parts if p is not None]
     data, mask = torch.cat([p.data for p in parts], dim), torch.cat([p.mask for p in parts], dim)

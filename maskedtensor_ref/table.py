@@ -36,7 +36,7 @@ OPS = [
     (elementwise(highest), "minimum fmin"),
     (elementwise(-INF), "logaddexp logaddexp2"),
     (elementwise(),
-     "abs absolute neg negative positive sign sgn signbit ceil floor round trunc fix frac rint "
+     "abs absolute neg negative positive sign sgn signbit ceil floor round trunc fix frac "
      "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt square reciprocal "
      "sin cos tan asin acos atan arcsin arccos arctan sinh cosh tanh asinh acosh atanh arcsinh arccosh arctanh sinc "
      "atan2 arctan2 deg2rad rad2deg angle real imag conj conj_physical resolve_conj resolve_neg polar complex "
@@ -51,7 +51,7 @@ OPS = [
      "heaviside bitwise_not bitwise_left_shift bitwise_right_shift __rlshift__ __rrshift__ "
      "__lshift__ __rshift__ __and__ __or__ __xor__ __invert__ __pow__ __mod__ __truediv__ __div__ __pos__ __neg__ __abs__ "
      "clamp clip clamp_min clamp_max nan_to_num lerp addcmul addcdiv "
-     "eq equal_to ne not_equal lt less le less_equal gt greater ge greater_equal isclose logical_not "
+     "eq ne not_equal lt less le less_equal gt greater ge greater_equal isclose logical_not "
      "isnan isinf isfinite isposinf isneginf isreal "
      "relu F.relu6 F.elu F.selu F.celu F.leaky_relu F.gelu F.silu F.mish F.hardswish F.hardsigmoid F.hardtanh F.hardshrink "
      "F.softshrink F.tanhshrink F.softplus F.softsign F.logsigmoid F.threshold F.rrelu torch.selu torch.celu torch.rrelu "
@@ -98,13 +98,14 @@ OPS = [
      "reshape unflatten transpose swapaxes swapdims permute movedim moveaxis t adjoint unsqueeze squeeze flatten ravel expand "
      "broadcast_to select narrow split split_with_sizes unsafe_split unsafe_split_with_sizes chunk unsafe_chunk tensor_split "
      "hsplit vsplit dsplit unbind diagonal linalg.diagonal flip fliplr flipud roll rot90 repeat tile repeat_interleave "
-     "index_select gather take take_along_dim Tensor.unfold torch.unfold as_strided __getitem__ torch.unfold_copy "
+     "index_select gather take take_along_dim Tensor.unfold as_strided __getitem__ torch.unfold_copy "
      "torch.alias_copy torch.as_strided_copy torch.diagonal_copy torch.expand_copy torch.narrow_copy torch.permute_copy "
      "torch.select_copy torch.slice_copy torch.split_copy torch.split_with_sizes_copy torch.squeeze_copy torch.t_copy "
-     "torch.transpose_copy torch.unbind_copy torch.unsqueeze_copy torch.view_copy fftshift ifftshift fft.fftshift "
-     "fft.ifftshift combinations matrix_transpose Tensor.narrow_copy F.channel_shuffle torch.channel_shuffle "
+     "torch.transpose_copy torch.unbind_copy torch.unsqueeze_copy torch.view_copy fft.fftshift "
+     "fft.ifftshift combinations Tensor.narrow_copy F.channel_shuffle torch.channel_shuffle "
      "torch.native_channel_shuffle torch.slice_inverse"),
     (movement.viewed, "view"),
+    (movement.one_hot, "F.one_hot"),
     (movement.complex_parts, "view_as_real"),
     (movement.complex_whole, "view_as_complex"),
     (movement.moved_like, "view_as expand_as reshape_as"),
@@ -114,7 +115,7 @@ OPS = [
     (movement.interpolation, "F.interpolate F.upsample F.upsample_bilinear F.grid_sample grid_sampler grid_sampler_2d grid_sampler_3d"),
     (movement.joining,
      "cat concat concatenate stack hstack vstack dstack row_stack column_stack"),
-    (movement.each, "broadcast_tensors meshgrid atleast_1d atleast_2d atleast_3d cartesian_prod"),
+    (movement.each, "broadcast_tensors meshgrid _VF.meshgrid _VF.broadcast_tensors atleast_1d atleast_2d atleast_3d cartesian_prod"),
     (movement.blocks, "block_diag"),
     (movement.placing("x", "_", "_", "src"), "scatter index_copy"),
     (movement.placed_by_index, "index_put"),
@@ -211,7 +212,7 @@ OPS = [
     (storage.to_layout(torch.sparse_coo), "to_sparse to_sparse_coo"),
     (storage.to_layout(torch.sparse_csr), "to_sparse_csr"),
     (storage.keeping_mask, "clone detach to type type_as cpu cuda half bfloat16 float double int long short char byte bool cfloat "
-                           "cdouble chalf requires_grad_ Tensor.detach_ pin_memory torch.empty_permuted_"),
+                           "cdouble chalf requires_grad_ Tensor.detach_ pin_memory "),
     (storage.contiguous, "contiguous is_contiguous"),
     (storage.stored_values, "Tensor.values Tensor._values"),
     (storage.stored_indices, "Tensor.indices Tensor._indices Tensor.crow_indices Tensor.col_indices Tensor._nnz"),
@@ -223,14 +224,15 @@ OPS = [
     (writing.assign, "__setitem__"),
     (writing.copy, "copy_"),
     (writing.fill, "fill_ zero_"),
+    (writing.filled_with, "torch.fill"),
     (writing.drawn, "normal_ uniform_ random_ exponential_ geometric_ log_normal_ cauchy_ bernoulli_"),
     (writing.like, "zeros_like ones_like full_like empty_like rand_like randn_like randint_like"),
     (writing.new, "new_zeros new_ones new_full new_empty new_tensor new_empty_strided new"),
     # Asked of the data, or of autograd.
     (storage.on_data, "dim ndimension size numel nelement is_floating_point is_complex is_signed element_size stride storage_offset "
-                      "get_device is_same_size is_pinned is_shared is_conj is_neg is_inference is_nonzero_ dim_order "
-                      "result_type can_cast is_coalesced sparse_dim dense_dim is_set_to_ is_tensor is_storage"),
-    (storage.on_values, "retain_grad _is_view_"),
+                      "get_device is_same_size is_pinned is_shared is_conj is_neg is_inference dim_order "
+                      "result_type can_cast is_coalesced sparse_dim dense_dim is_tensor is_storage"),
+    (storage.on_values, "retain_grad "),
     (gradients.backward, "Tensor.backward"),
     (lambda func, x: number(x), "Tensor.item Tensor.__bool__ Tensor.__float__ Tensor.__int__ Tensor.__complex__"),
     (lambda func, x: numbers(x), "Tensor.tolist"),
@@ -241,12 +243,16 @@ PROPERTIES = {
     elementwise(): "real imag",
     storage.keeping_mask: "data",
     storage.on_data: "is_cpu is_cuda is_meta is_mps is_xpu is_mkldnn is_quantized is_leaf itemsize nbytes output_nr "
-                     "names_ is_nested is_mtia is_ipu is_xla is_vulkan is_maia layout_ volatile_",
+                     " is_nested is_mtia is_ipu is_xla is_vulkan is_maia ",
     storage.on_values: "grad_fn _version retains_grad _backward_hooks is_leaf",
     gradients.grad: "grad",
 }
+ATEN = {  # names that only torch.ops.aten has
+    movement.movement: "slice _unsafe_view _reshape_alias index slice_backward select_backward unfold_backward alias",
+    movement.movement_with_zeros: "im2col col2im",
+}
 SPACES = {"torch": torch, "Tensor": Tensor, "special": torch.special, "linalg": torch.linalg, "F": F}
-QUALIFIED = SPACES | {"fft": torch.fft, "torch._C._nn": torch._C._nn}
+QUALIFIED = SPACES | {"fft": torch.fft, "_VF": torch._VF, "torch._C._nn": torch._C._nn}
 NEVER_IN_PLACE = {movement.movement, movement.viewed, movement.moved_like, storage.keeping_mask, storage.on_data, writing.fill,
                   writing.copy, writing.drawn, writing.like, writing.new}
 
@@ -285,7 +291,7 @@ def _in_place(rules, rule, home, short, base):
 
 
 RULES = _spellings()
-BY_NAME = {}
+BY_NAME = {name: rule for rule, names in ATEN.items() for name in names.split()}
 for _f, _rule in RULES.items():
     if _f.__name__ not in ("__get__", "__set__", "__delete__"):
         BY_NAME.setdefault(_f.__name__, _rule)

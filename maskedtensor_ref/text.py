@@ -54,12 +54,10 @@ def _cells(data, mask):
 
 
 def _float_format(known):
-    finite = known[known.isfinite() & (known != 0)].abs()
-    if finite.numel() == 0:
-        return "{:.4f}".format
-    largest, least = float(finite.max()), float(finite.min())
-    if bool((finite == finite.trunc()).all()) and largest < 1e8:
+    finite = known[known.isfinite()].abs()
+    if bool((finite == finite.trunc()).all()) and bool((finite < 1e8).all()):
         return "{:.0f}.".format
+    largest, least = float(finite.max()), float(finite[finite > 0].min())
     return "{:.4e}".format if largest / least > 1e3 or largest > 1e8 or least < 1e-4 else "{:.4f}".format
 
 

@@ -128,6 +128,13 @@ def fill(func, x, *value):
     return write(func, x, Pair(filled, x.mask, x.places))
 
 
+def filled_with(func, x, value):
+    """torch.fill: a new tensor with a number in every specified element."""
+    if not isinstance(x, Pair) or isinstance(value, Pair):
+        raise TypeError("fill takes a MaskedTensor and a plain number: torch.where combines two tensors")
+    return Pair(func(x.data, value), x.mask, x.places)
+
+
 def drawn(func, x, *args, **kwargs):
     """normal_, uniform_ and their kin: random numbers into every element, of which the specified ones count."""
     func(x.data, *args, **kwargs)

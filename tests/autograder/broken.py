@@ -30,28 +30,30 @@ class Broken:
         state: "graded", "repaired" or "ungradable".
         says: words that its repairs, or the reason why it is ungradable, must hold.
         lost: how many exercises a solved notebook loses by it (meaningless when it is ungradable).
+        gone: how many of the released cells that nbgrader knows are not in the repaired notebook.
     """
 
     make: Callable[[Path, str], None]
     state: str
     says: tuple[str, ...] = field(default=())
     lost: int = 0
+    gone: int = 0
 
 
 BROKEN: dict[str, Broken] = {}
 
 
-def broken(state: str, *says: str, lost: int = 0):
+def broken(state: str, *says: str, lost: int = 0, gone: int = 0):
     """Enter a function make(folder, handed) into BROKEN under its name."""
 
     def label(make):
-        BROKEN[make.__name__] = Broken(make, state, says, lost)
+        BROKEN[make.__name__] = Broken(make, state, says, lost, gone)
         return make
 
     return label
 
 
-def edited(state: str, *says: str, lost: int = 0):
+def edited(state: str, *says: str, lost: int = 0, gone: int = 0):
     """Enter a function that edits a notebook, edit(notebook) -> notebook or None, as a submission of the right name."""
 
     def label(edit):
@@ -60,12 +62,12 @@ def edited(state: str, *says: str, lost: int = 0):
             write(folder, json.dumps(edit(notebook) or notebook, indent=1))
 
         make.__name__ = edit.__name__
-        return broken(state, *says, lost=lost)(make)
+        return broken(state, *says, lost=lost, gone=gone)(make)
 
     return label
 
 
-def recoded(state: str, *says: str, lost: int = 0):
+def recoded(state: str, *says: str):
     """Enter a function that turns the notebook's JSON text into the bytes that are handed in."""
 
     def label(recode):
@@ -73,7 +75,7 @@ def recoded(state: str, *says: str, lost: int = 0):
             (folder / f"{folder.name}.ipynb").write_bytes(recode(handed))
 
         make.__name__ = recode.__name__
-        return broken(state, *says, lost=lost)(make)
+        return broken(state, *says)(make)
 
     return label
 
@@ -247,12 +249,12 @@ def cells_of_last_year(notebook):
     notebook["cells"].append(old)
 
 
-@edited("repaired", "answer cell of", "is missing; the exercise counts as not answered", lost=1)
+@edited("repaired", "answer cell of", "is missing; the exercise counts as not answered", lost=1, gone=1)
 def deleted_answer(notebook):
     notebook["cells"].remove(answers(notebook)[0])
 
 
-@edited("repaired", "is missing", "was put back", lost=1)
+@edited("repaired", "is missing", "was put back", lost=1, gone=1)
 def deleted_answer_and_check(notebook):
     notebook["cells"].remove(answers(notebook)[0])
     notebook["cells"].remove(checks(notebook)[0])
@@ -294,6 +296,13 @@ def answer_in_a_cell_below_the_check(notebook):
     extra = plain_code(cell["source"].replace("):", "):  # mine", 1))
     cell["source"] = released.get(grade_id(cell), cell["source"])
     notebook["cells"].insert(index(notebook, check) + 1, extra)
+
+
+@edited("repaired", "is defined in another cell, which counts", gone=1)
+def two_answers_in_one_cell(notebook):
+    first, second = answers(notebook)[:2]
+    first["source"] += f"\n\n\n{second['source']}"
+    notebook["cells"].remove(second)
 
 
 @edited("repaired", "had become a markdown cell; it was made a code cell again")

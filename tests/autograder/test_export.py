@@ -38,9 +38,15 @@ def test_an_importer_reads_these_rows(lms, tmp_path):
     assert text.startswith('"Username"') == (lms == "blackboard")  # which wants every cell in quotation marks
 
 
-@pytest.mark.parametrize(
-    ("students", "field"), [(["a@x.org", "b@y.org"], "Email address"), (["1", "02"], "ID number"), (["1", "a"], "Username"), ([], "Username")]
-)
+FIELDS = [
+    (["a@x.org", "b@y.org"], "Email address"),
+    (["1", "02"], "ID number"),
+    (["1", "a"], "Username"),
+    ([], "Username"),
+]
+
+
+@pytest.mark.parametrize(("students", "field"), FIELDS)
 def test_moodle_is_told_which_field_the_names_most_likely_are(students, field):
     assert export.export_rows("moodle", dict.fromkeys(students, 1.0), 1.0, "HW")[0] == [field, "HW"]
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 from nbgrader.nbgraderformat import MetadataValidator
 
-from autograder.errors import CourseError, UsageError
+from autograder.errors import CourseError, EngineError, UsageError
 from autograder.exercises import Lecture
 from autograder.intake import find, handed_in_at, read
 from autograder.settings import load_settings
@@ -92,8 +92,7 @@ def test_a_repaired_notebook_is_valid_and_holds_every_released_cell_in_order(nam
     assert submission.notebook.encode()  # nothing in it that cannot be written
     released = {grade_id(cell): cell for cell in json.loads(RELEASE)["cells"] if grade_id(cell)}
     handed = {grade_id(cell): cell for cell in cells(submission) if grade_id(cell)}
-    lost = BROKEN[name].lost
-    assert len(released) - len(handed) == lost and set(handed) <= set(released)
+    assert len(released) - len(handed) == BROKEN[name].gone and set(handed) <= set(released)
     for id, cell in handed.items():
         assert cell["metadata"] == released[id]["metadata"]
         if cell["metadata"]["nbgrader"]["locked"]:
@@ -367,9 +366,30 @@ def test_a_stray_folder_of_the_lecture_does_not_hide_the_class(tmp_path):
     assert [record.original for record in find(tmp_path, LECTURE)] == [LECTURE, "anna", "ben"]
 
 
+def test_one_folder_that_cannot_be_listed_fails_alone(tmp_path, limits, monkeypatch):
+    for name in ("anna", "ben"):
+        write(tmp_path / name / LECTURE, SOLUTION, f"{LECTURE}.ipynb")
+    scandir = os.scandir
+
+    def refusing(path):
+        if Path(path).is_relative_to(tmp_path / "anna"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    anna, ben = find(tmp_path, LECTURE)
+    with pytest.raises(EngineError, match="Permission denied.*check its permissions"):
+        read(anna, LECTURE_RECORD, RELEASE, limits)
+    assert read(ben, LECTURE_RECORD, RELEASE, limits).ungradable is None
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (
+            lambda path: [write(path / LECTURE / name, RELEASE, f"{LECTURE}.ipynb") for name in ("anna", "ben")],
+            f"give .*{LECTURE} instead",
+        ),
         (lambda path: None, "does not exist"),
         (lambda path: path.write_text("x"), "is a file"),
         (lambda path: path.mkdir(), "no student's folder"),

@@ -8,7 +8,7 @@ from torch.testing import make_tensor
 from maskedtensor_ref import MaskedTensor, masked_tensor
 
 POISONS = float("nan"), float("inf"), 1e30
-SAMPLES = 8
+SAMPLES = 4
 
 
 def name_of(op):
@@ -160,10 +160,10 @@ def ignores_poison(op, sample, every_operand=False):
                     a.dtype == leaves(sample.input)[0].dtype else a for a in args]
         try:
             seen.append(call(op, masked(sample.input, mask_of, poison), args, kwargs))
-        except (ValueError, TypeError):                             # unequal masks, or an option masked: refused
-            if every_operand:
-                return
-            raise
+        except (ValueError, TypeError) as refusal:                           # unequal masks, or an option masked: refused
+            if not every_operand and "unspecified" not in str(refusal):
+                raise
+            return
     for other in seen[1:]:
         same(other[0], seen[0][0], "poisoned result", 0)
         same(other[1], seen[0][1], "poisoned gradient", 1e-12)
