@@ -2,6 +2,7 @@
 import warnings
 
 import torch
+import torch.utils.data
 from torch import Tensor
 
 from .gradients import Enter, accumulate, engine
@@ -368,6 +369,14 @@ def as_masked_tensor(data, mask):
     if pair.data.requires_grad and torch.is_grad_enabled():
         return dressed(Pair(Enter.apply(pair.data, pair.mask), pair.mask, pair.places))
     return dressed(Pair(pair.data.detach().clone(), pair.mask, pair.places))
+
+
+def collated(batch, *, collate_fn_map=None):
+    """What a DataLoader makes of a batch, in this process or in a worker."""
+    return torch.stack(batch)
+
+
+torch.utils.data._utils.collate.default_collate_fn_map[MaskedTensor] = collated
 
 
 def is_masked_tensor(obj):

@@ -77,7 +77,10 @@ def assign(func, x, index, value):
     if x.places is not None:
         raise NotImplementedError(f"assignment to a MaskedTensor in layout {x.places.layout}: call to_dense() first")
     _check_same(x.mask[index], value, "assignment")
-    x.data[index] = value.dense().data if isinstance(value, Pair) else value
+    if isinstance(value, Pair):
+        old = x.data[index]
+        value = select(x.mask[index], value.dense().data.to(old.dtype).expand(old.shape), old)
+    x.data[index] = value
     return None
 
 
@@ -89,14 +92,13 @@ def copy(func, x, source, non_blocking=False):
         return _write_plain(x, Pair(source.data.to(x.device), source.mask.to(x.device)))
     if isinstance(source, Pair) and x.places is not None and x.places.same(source.places):
         _check_same(x.mask, source, "copy_")
-        x.data.copy_(source.data)
-        return x
+        return write(func, x, Pair(source.data.to(x.data.dtype), x.mask, x.places))
     if x.places is not None:
         raise NotImplementedError("copy_ into a sparse MaskedTensor from other places: call to_dense() first")
     source = source.dense() if isinstance(source, Pair) else source
     _check_same(x.mask, source, "copy_")
-    x.data.copy_(source.data if isinstance(source, Pair) else source)
-    return x
+    source = source.data if isinstance(source, Pair) else source
+    return write(func, x, Pair(source.to(x.data).expand(x.shape), x.mask))
 
 
 def _check_same(mask, value, what):
