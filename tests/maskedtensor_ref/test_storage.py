@@ -1,4 +1,5 @@
 """Views, in-place writes, copies, files, processes and text."""
+
 import copy
 import io
 import pickle
@@ -17,7 +18,7 @@ T, F = True, False
 
 @pytest.fixture
 def m():
-    return masked_tensor(torch.arange(6.).reshape(2, 3), tensor([[T, T, T], [T, F, T]]))
+    return masked_tensor(torch.arange(6.0).reshape(2, 3), tensor([[T, T, T], [T, F, T]]))
 
 
 def test_views_share_memory_and_writes_show(m):
@@ -44,14 +45,22 @@ def test_one_mask_is_shared_by_all_who_are_made_with_it():
     mask = tensor([T, F])
     a, b = masked_tensor(torch.ones(2), mask), masked_tensor(torch.ones(2), mask)
     assert a.get_mask() is b.get_mask() is (a + b).get_mask() is masked_tensor(torch.ones(2), a.get_mask()).get_mask()
-    mask.numpy()[1] = True                                          # unseen by torch's version counter
+    mask.numpy()[1] = True  # unseen by torch's version counter
     assert masked_tensor(torch.ones(2), mask).tolist() == [1, 1]
 
 
-@pytest.mark.parametrize("write", [
-    lambda m: m.__setitem__(1, 5.0), lambda m: m.__setitem__((1, 1), 0), lambda m: m.copy_(torch.ones(2, 3)),
-    lambda m: m.__setitem__(0, m[1]), lambda m: m.copy_(m.flip(0)), lambda m: m.masked_fill_(torch.ones(2, 3, dtype=torch.bool), 0.0),
-    lambda m: m[0].mul_(m[1])])
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda m: m.__setitem__(1, 5.0),
+        lambda m: m.__setitem__((1, 1), 0),
+        lambda m: m.copy_(torch.ones(2, 3)),
+        lambda m: m.__setitem__(0, m[1]),
+        lambda m: m.copy_(m.flip(0)),
+        lambda m: m.masked_fill_(torch.ones(2, 3, dtype=torch.bool), 0.0),
+        lambda m: m[0].mul_(m[1]),
+    ],
+)
 def test_a_write_that_would_change_the_mask_is_refused(write, m):
     before = m.tolist()
     with pytest.raises(ValueError, match=r"torch\.where|Input masks"):
@@ -59,12 +68,20 @@ def test_a_write_that_would_change_the_mask_is_refused(write, m):
     assert m.tolist() == before
 
 
-@pytest.mark.parametrize(("write", "expected"), [
-    (lambda m: m.zero_(), [[0, 0, 0], [0, None, 0]]), (lambda m: m.fill_(2), [[2, 2, 2], [2, None, 2]]),
-    (lambda m: m.sqrt_(), [[0, 1, 2 ** .5], [3 ** .5, None, 5 ** .5]]), (lambda m: m.clamp_(max=2), [[0, 1, 2], [2, None, 2]]),
-    (lambda m: m.copy_(m * 2), [[0, 2, 4], [6, None, 10]]), (lambda m: m.__iadd__(1), [[1, 2, 3], [4, None, 6]]),
-    (lambda m: m.masked_fill_(tensor([[T, F, F], [F, F, F]]), 9.), [[9, 1, 2], [3, None, 5]]),
-    (lambda m: torch.relu_(m.neg_()), [[0, 0, 0], [0, None, 0]]), (lambda m: torch.nn.functional.relu(m.sub_(2), inplace=True), [[0, 0, 0], [1, None, 3]])])
+@pytest.mark.parametrize(
+    ("write", "expected"),
+    [
+        (lambda m: m.zero_(), [[0, 0, 0], [0, None, 0]]),
+        (lambda m: m.fill_(2), [[2, 2, 2], [2, None, 2]]),
+        (lambda m: m.sqrt_(), [[0, 1, 2**0.5], [3**0.5, None, 5**0.5]]),
+        (lambda m: m.clamp_(max=2), [[0, 1, 2], [2, None, 2]]),
+        (lambda m: m.copy_(m * 2), [[0, 2, 4], [6, None, 10]]),
+        (lambda m: m.__iadd__(1), [[1, 2, 3], [4, None, 6]]),
+        (lambda m: m.masked_fill_(tensor([[T, F, F], [F, F, F]]), 9.0), [[9, 1, 2], [3, None, 5]]),
+        (lambda m: torch.relu_(m.neg_()), [[0, 0, 0], [0, None, 0]]),
+        (lambda m: torch.nn.functional.relu(m.sub_(2), inplace=True), [[0, 0, 0], [1, None, 3]]),
+    ],
+)
 def test_in_place_operations_write_what_is_specified(write, expected, m):
     hidden = m.get_data()[1, 1].item()
     out = write(m)
@@ -83,7 +100,7 @@ def test_in_place_operations_on_sparse_layouts(layout, m):
 
 def test_a_plain_tensor_changes_only_where_the_operand_is_specified(m):
     for operand in (m, m.to_sparse_coo(), m.to_sparse_csr(), m.to_sparse(1)):
-        p = torch.full((2, 3), 100.)
+        p = torch.full((2, 3), 100.0)
         p.add_(operand)
         assert p.tolist() == [[100, 101, 102], [103, 100, 105]]
     p = torch.zeros(2, 3)
@@ -108,8 +125,12 @@ def test_copies_and_files(layout, grad, m):
     m = getattr(m, layout)().detach().requires_grad_(grad)
     file = io.BytesIO()
     torch.save({"m": m}, file)
-    loads = [lambda: pickle.loads(pickle.dumps(m)), lambda: copy.deepcopy(m), lambda: copy.copy(m), lambda: torch.load(
-        io.BytesIO(file.getvalue()), weights_only=False)["m"]]
+    loads = [
+        lambda: pickle.loads(pickle.dumps(m)),
+        lambda: copy.deepcopy(m),
+        lambda: copy.copy(m),
+        lambda: torch.load(io.BytesIO(file.getvalue()), weights_only=False)["m"],
+    ]
     for load in loads:
         n = load()
         assert n.tolist() == m.tolist() and n.layout == m.layout and n.requires_grad == grad and n is not m
@@ -151,6 +172,7 @@ def test_shared_memory_does_not_crash(m):
 
 def test_numpy_and_python(m):
     import numpy
+
     a = m.numpy()
     assert isinstance(a, numpy.ma.MaskedArray) and a.mask.tolist() == [[F, F, F], [F, T, F]] and a.sum() == 11
     with pytest.raises(TypeError, match="drop the mask"):
@@ -165,11 +187,15 @@ def test_numpy_and_python(m):
 
 def test_repr_shows_dashes_digits_and_what_is_not_usual(m):
     assert repr(m) == "MaskedTensor([[ 0.,  1.,  2.],\n              [ 3., --,  5.]])".replace("[ ", "[").replace(
-        "  ", " ") or "--" in repr(m)
-    assert repr(masked_tensor(tensor([4.54e-05, 1., 2.]), tensor([T, F, F]))) == "MaskedTensor([4.5400e-05,         --,         --])"
+        "  ", " "
+    ) or "--" in repr(m)
+    assert (
+        repr(masked_tensor(tensor([4.54e-05, 1.0, 2.0]), tensor([T, F, F])))
+        == "MaskedTensor([4.5400e-05,         --,         --])"
+    )
     assert repr(masked_tensor(tensor(1), tensor(F))) == "MaskedTensor(--)"
     assert repr(masked_tensor(torch.ones(0), torch.ones(0, dtype=torch.bool))) == "MaskedTensor([])"
-    big = repr(masked_tensor(torch.rand(100, 100), torch.rand(100, 100) > .5))
+    big = repr(masked_tensor(torch.rand(100, 100), torch.rand(100, 100) > 0.5))
     assert "..." in big and len(big) < 1500
     assert "grad_fn=<" in repr(masked_tensor(torch.ones(1), tensor([T]), requires_grad=True) * 2)
     text = repr(m.half().to_sparse_coo())
@@ -178,7 +204,14 @@ def test_repr_shows_dashes_digits_and_what_is_not_usual(m):
 
 
 def test_devices_and_dtypes_keep_the_mask(m):
-    for out in (m.double(), m.to(torch.int32), m.cpu(), m.to("cpu"), m.type(torch.float16), m.to(masked_tensor(torch.ones(1).int(), tensor([T])))):
+    for out in (
+        m.double(),
+        m.to(torch.int32),
+        m.cpu(),
+        m.to("cpu"),
+        m.type(torch.float16),
+        m.to(masked_tensor(torch.ones(1).int(), tensor([T]))),
+    ):
         assert out.get_mask() is m.get_mask()
     assert m.to("meta").get_mask().is_meta and m.to(torch.int32).dtype == torch.int32
     assert m.clone().get_mask() is m.get_mask() and m.detach().data.shape == (2, 3)
