@@ -1,10 +1,10 @@
-"""Broken submissions, each made from a notebook of a lecture: what students and their tools do to it, and what becomes of it.
+"""Broken submissions, each made from a notebook of a lecture: what students and their tools do to it.
 
     for name, broken in BROKEN.items():
-        broken.make(folder, handed)     # folder = STUDENT/LECTURE, empty; handed = a released or solved notebook's JSON text
+        broken.make(folder, handed)  # folder = STUDENT/LECTURE, empty; handed = a released or solved notebook's text
 
-`folder.name` is the lecture's name. Everything is found in the notebook by nbgrader's metadata, so any lecture will do that
-has a setup cell and two exercises with checks.
+`folder.name` is the lecture's name. Everything is found in the notebook by nbgrader's metadata, so any lecture will do
+that has a setup cell and two exercises with checks.
 """
 
 import copy
@@ -89,7 +89,8 @@ def write(folder: Path, text: str, name: str = "") -> Path:
 
 def small_release(lecture: str = LECTURE) -> str:
     """A released notebook by hand: setup, two exercises with checks, a written answer, text between them."""
-    setup = f'import torch\nfrom autograder.check import Checker\n\ncheck = Checker("{lecture}")\npredict, hint = check.predict, check.hint'
+    setup = f'import torch\nfrom autograder.check import Checker\n\ncheck = Checker("{lecture}")'
+    setup += "\npredict, hint = check.predict, check.hint"
     stub = 'def {}(x, k):\n    """{}"""\n    # YOUR CODE HERE\n    raise NotImplementedError()'
     cells = [
         text("intro", "# Indexing\n\nA picture is worth a thousand words – même ici."),

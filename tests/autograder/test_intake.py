@@ -243,6 +243,10 @@ def test_of_files_that_shadow_libraries_only_the_others_are_kept(hand_in):
     assert set(files) == {"checks.json", "data/given.csv", "helper.py"}
 
 
+def test_a_timestamp_is_kept_only_where_it_is_one(hand_in):
+    assert "timestamp.txt" not in hand_in(BROKEN["timestamp_unreadable"].make).files
+
+
 def test_the_digest_tells_contents_and_names_apart(tmp_path, limits):
     def digest(name, files):
         for file, content in files.items():
@@ -378,7 +382,7 @@ def test_one_folder_that_cannot_be_listed_fails_alone(tmp_path, limits, monkeypa
 
     monkeypatch.setattr(os, "scandir", refusing)
     anna, ben = find(tmp_path, LECTURE)
-    with pytest.raises(EngineError, match="Permission denied.*check its permissions"):
+    with pytest.raises(EngineError, match=r"Permission denied.*check its permissions"):
         read(anna, LECTURE_RECORD, RELEASE, limits)
     assert read(ben, LECTURE_RECORD, RELEASE, limits).ungradable is None
 
