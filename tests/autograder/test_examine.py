@@ -62,7 +62,7 @@ def test_what_jupyter_understands_is_no_error(tmp_path, source):
 def test_what_is_said_before_handing_in_is_what_grading_finds(tmp_path, name):
     folder = tmp_path / "anna" / LECTURE
     folder.mkdir(parents=True)
-    BROKEN[name].make(folder, SOLUTION)
+    BROKEN[name].make(folder, SOLUTION, RELEASE)
     path = folder / f"{LECTURE}.ipynb"
     if [other for other in folder.parent.rglob("*") if other.is_symlink() or not other.is_dir()] != [
         path

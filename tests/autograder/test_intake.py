@@ -49,7 +49,7 @@ def hand_in(tmp_path, limits):
     def submission(make, handed=SOLUTION):
         folder = tmp_path / "class" / "anna" / LECTURE
         folder.mkdir(parents=True)
-        make(folder, handed)
+        make(folder, handed, RELEASE)
         (found,) = find(tmp_path / "class", LECTURE)
         return read(found, LECTURE_RECORD, RELEASE, limits)
 
@@ -132,7 +132,7 @@ def test_nothing_handed_in_is_changed(tmp_path, limits):
     for name, broken in BROKEN.items():
         folder = tmp_path / name / "anna" / LECTURE
         folder.mkdir(parents=True)
-        broken.make(folder, SOLUTION)
+        broken.make(folder, SOLUTION, RELEASE)
         before = snapshot(tmp_path / name)
         (found,) = find(tmp_path / name, LECTURE)
         read(found, LECTURE_RECORD, RELEASE, limits)
@@ -153,7 +153,7 @@ def edit(notebook_text, change):
 
 
 def hand_in_edited(hand_in, change, handed=SOLUTION):
-    return hand_in(lambda folder, text: write(folder, edit(text, change)), handed)
+    return hand_in(lambda folder, text, _: write(folder, edit(text, change)), handed)
 
 
 def test_a_check_that_was_put_back_stands_right_after_its_answer(hand_in):
@@ -225,7 +225,7 @@ def test_pictures_in_a_text_cell_are_kept(hand_in):
 
 
 def test_files_of_the_release_win_over_those_handed_in(hand_in):
-    def make(folder, handed):
+    def make(folder, handed, _):
         write(folder, handed)
         write(folder, "forged", "checks.json")
         write(folder, "mine", "data/own.csv")
