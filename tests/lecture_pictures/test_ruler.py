@@ -79,7 +79,7 @@ def test_a_cell_reached_by_several_indices_names_them_all(seen):
     assert "cell 1: e[0,1] and e[1,1]: 1" in picture.text
     assert seen(picture).count("×2") == 3
     assert "stride[0] = 0 (stays)" in seen(picture)
-    said = "×2: two indices reach the cell; the first one is written"
+    said = "×n: n indices reach the cell; the first one is written"
     assert said in seen(picture) and said not in seen(memory_ruler(A))
 
 
