@@ -1782,8 +1782,8 @@ def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
 
 @memory_budget.wrong(
     "X-memory_budget-8",
-    "The bytes are right. Two inputs are not legal, and should end in a ValueError that says why: an optimiser that you "
-    "do not know (a KeyError from a dict is another exception), and a negative count.",
+    "The bytes are right. Two inputs are not legal, and should end in a ValueError that says why: an optimiser that "
+    "you do not know (a KeyError from a dict is another exception), and a negative count.",
 )
 def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
     size, batch = parameters * dtype.itemsize, batch_elements * dtype.itemsize
