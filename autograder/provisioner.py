@@ -291,7 +291,9 @@ class WarmForkProvisioner(LocalProvisioner):
         """KernelManager.launch_kernel calls this: fork a kernel and wait until it reads messages."""
         if self.folder is None:
             return await super().launch_kernel(cmd, **kwargs)
-        plan, limits, cwd = self.plan, Limits(**self.limits), str(kwargs.get("cwd") or os.getcwd())
+        plan, limits = self.plan, Limits(**self.limits)
+        given = kwargs.get("cwd")  # by nbclient for a notebook in a folder; our own folder may hold anything: it is not copied
+        cwd = str(given or os.getcwd())
         zygote = shared_zygote(plan, self.preload)
         connection = {name: value.decode() if isinstance(value, bytes) else value for name, value in self.connection_info.items()}
         request = {
@@ -300,7 +302,7 @@ class WarmForkProvisioner(LocalProvisioner):
             "cwd": None if plan.locks else cwd, "seed": self.seed, "threads": self.threads,
         }  # fmt: skip
         listeners = listen(self.folder)
-        self.process = spawn(zygote, request, limits, listeners, cwd if plan.locks else None)
+        self.process = spawn(zygote, request, limits, listeners, given if plan.locks else None)
         await ready(self.process)
         self.pid, self.pgid, self.cwd = self.process.pid, None, cwd
         return self.connection_info

@@ -1,4 +1,5 @@
 """Movement: elements change place and are not read, so the mask makes the same move as the data."""
+
 import torch
 from torch import Tensor
 
@@ -19,8 +20,9 @@ def movement_with_zeros(func, x, *args, **kwargs):
 
     def move(mask):
         holes = (~mask).to(torch.float32)
-        plain = [0 if i > 0 and isinstance(a, (int, float)) and func.__name__ in PADS else a
-                 for i, a in enumerate(args)]
+        plain = [
+            0 if i > 0 and isinstance(a, (int, float)) and func.__name__ in PADS else a for i, a in enumerate(args)
+        ]
         return func(holes, *plain, **kwargs_of_holes) == 0
 
     return _moved(func, x, args, kwargs, move)
@@ -89,8 +91,10 @@ def viewed(func, x, *args, **kwargs):
     wanted = args[0] if args else kwargs.get("dtype")
     if isinstance(wanted, torch.dtype):
         if wanted.itemsize != x.data.dtype.itemsize:
-            raise NotImplementedError(f"view from {x.data.dtype} to {wanted} would split or join elements, and a mask "
-                                      "has one entry per element: view as a dtype of the same size, or use .to(dtype)")
+            raise NotImplementedError(
+                f"view from {x.data.dtype} to {wanted} would split or join elements, and a mask "
+                "has one entry per element: view as a dtype of the same size, or use .to(dtype)"
+            )
         return Pair(x.data.view(wanted), x.mask, x.places)
     return movement(func, x, *args, **kwargs)
 
@@ -129,13 +133,16 @@ def placing(*names):
 
     def rule(func, *args, **kwargs):
         def content(i, name):
-            return (names[i] if i is not None and i < len(names) else name) in names and \
-                   (i is None or names[i] != "_")
+            return (names[i] if i is not None and i < len(names) else name) in names and (i is None or names[i] != "_")
 
         def of(part):
-            return ([part(a) if i < len(names) and content(i, None) else a for i, a in enumerate(args)],
-                    {k: part(v) if k in names or k in ("value", "source", "input", "self") else v
-                     for k, v in kwargs.items()})
+            return (
+                [part(a) if i < len(names) and content(i, None) else a for i, a in enumerate(args)],
+                {
+                    k: part(v) if k in names or k in ("value", "source", "input", "self") else v
+                    for k, v in kwargs.items()
+                },
+            )
 
         data_args, data_kwargs = of(lambda a: a.dense().data if isinstance(a, Pair) else a)
         mask_args, mask_kwargs = of(_mask_of)
@@ -210,5 +217,7 @@ def _no_masked_options(func, args, kwargs):
     for a in (*args, *kwargs.values()):
         many = a if isinstance(a, (tuple, list)) else (a,)
         if any(isinstance(b, Pair) for b in many):
-            raise TypeError(f"{func.__name__} got a MaskedTensor as an index or option, where a plain tensor is expected: "
-                            "say what the missing entries mean with .to_tensor(value)")
+            raise TypeError(
+                f"{func.__name__} got a MaskedTensor as an index or option, where a plain tensor is expected: "
+                "say what the missing entries mean with .to_tensor(value)"
+            )

@@ -5,6 +5,7 @@
 from math import prod
 
 import torch
+from torch.utils.benchmark import Timer
 
 from autograder.exercises import exercise, prediction
 from autograder.properties import device_agnostic, no_warnings, same_sharing, same_strides, small_storage
@@ -578,8 +579,9 @@ def _(index, stride, offset):
         "multiplied by "
         "each size that you pass. A dimension of size 1 is never stepped along; with a size 0 there is nothing "
         "to step to.",
-        "`if 0 in size: return True`, then `expected = 1`, then for n and s from the right: "
-        "`if n != 1 and s != expected: return False`, then `expected *= n`.",
+        "With a 0 in `size` the answer is True. Else begin with `expected = 1` and go through the pairs of size and "
+        "stride from the right: a size other than 1 whose stride is not the expected one makes it False; after each "
+        "pair, multiply.",
     ],
 )
 def is_contiguous_from(size, stride):
@@ -728,7 +730,7 @@ def _(size, stride):
     points=2,
     minutes=10,
     stars=2,
-    visible=9,
+    visible=8,
     concepts=["L-03", "L-04", "L-05", "L-10", "L-12"],
     needs=["describe"],
     properties=[no_warnings],
@@ -763,9 +765,9 @@ PAIRS = [
     "x, y = torch.empty(0), torch.empty(0)",
     "y = torch.from_numpy(x.numpy())",
     "y = x.detach()",
-    "y = x[:0]",
-    "y = x + 0",
     "y = x[1:, 1:]",
+    "y = x + 0",
+    "y = x[:0]",
     "y = x.contiguous()",
     "y = x.t().contiguous()",
     "y = torch.from_numpy(x.numpy().copy())",
@@ -782,7 +784,7 @@ PAIRS = [
 @same_memory.cases
 def _(rng):
     for how in PAIRS:
-        yield how, rng.matrix(rng.integer(2, 3), rng.integer(2, 4))
+        yield how, rng.matrix(2, 3)
     for _ in range(16):
         dtype = rng.choice([torch.float32, torch.int64, torch.float64])
         yield rng.choice(PAIRS), rng.matrix(rng.integer(2, 4), rng.integer(2, 4), dtype)
@@ -1592,10 +1594,9 @@ def _(x, n):
         "parameter: itself, its gradient, and what the optimiser keeps?",
         "`dtype.itemsize` is the size of an element. Tensors kept for each parameter: sgd 0, adagrad 1, adam 2. "
         "A MiB is 2**20 bytes, an MB is 10**6.",
-        "`kept = {'sgd': 0, 'adagrad': 1, 'adam': 2}`; raise ValueError for other names and for negative counts; "
-        "`size = parameters * dtype.itemsize`; then size, size, kept[optimizer] * size, batch_elements * "
-        "dtype.itemsize, "
-        "their sum, and compare the sum with gpu_mib * 2**20, then ram_mib * 2**20.",
+        "Look the number of tensors that are kept up in a dict; raise ValueError for a name that is not in it, or a "
+        "count below 0. Parameters and gradients take the bytes of all parameters once each, the state as often as the "
+        "optimiser keeps a tensor. Add the batch; compare the sum with MiB times 2**20, GPU first.",
     ],
 )
 def memory_budget(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
@@ -1812,8 +1813,6 @@ def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
     ],
 )
 def fair_timings(statements, values, threads, seconds):
-    from torch.utils.benchmark import Timer
-
     measured = [
         Timer(statement, globals=values, num_threads=threads).blocked_autorange(min_run_time=seconds)
         for statement in statements
@@ -2034,7 +2033,7 @@ def overlaps(x, y):
 
 @overlaps.cases
 def _(rng):
-    a, m = torch.arange(10), torch.arange(12).view(3, 4)
+    a, m = torch.arange(10) % 3, (torch.arange(12) % 5).view(3, 4)  # equal numbers in different cells
     yield a[::2], a[1::2]
     yield a[1:4], a[3:6]
     yield m[0], m[1]
