@@ -26,8 +26,8 @@ from . import preload, sandbox
 from .errors import EngineError
 from .limits import Limits
 from .probe import MIME
-from .provisioner import start_warm_kernel
 from .records import Probe, Reply, Submission, Transcript
+from .running import start_warm_kernel
 from .settings import Settings
 from .warm import Zygote, ZygoteError
 
