@@ -4,7 +4,7 @@ The judge asks this with fresh hidden cases, a student's notebook with the visib
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from .compare import Difference, difference, show
@@ -12,8 +12,9 @@ from .properties import Property
 from .records import Seen, SeenTensor
 from .source_rules import broken_rule
 
-# What an answer returns marks a misconception; how many operations and bytes it takes and which warnings come does not.
-NOT_TELLING = ("op_budget", "copy_budget", "no_warnings", "never_calls")
+# What an answer returns marks a misconception; how many operations and bytes it takes and which warnings come does not. Nor
+# do demands on an answer alone: one that behaves like a wrong answer fails them as that one does.
+NOT_TELLING = ("op_budget", "copy_budget", "no_warnings", "never_calls", "finite_gradient")
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Rules:
     """What counts in one exercise, as data.
 
     Attributes:
-        tolerance: (rtol, atol), or None for the default of the dtype.
+        tolerance: (rtol, atol), or None for the default of the dtype and the device.
         forbidden: names that the code may not use.
     """
 
@@ -117,9 +118,7 @@ def construct(found: Difference) -> str:
 
 def _behaves_like(rules, expected, got, differences, wrong) -> bool:
     """Whether the answer fails on the cases where the wrong answer fails, and does the same there."""
-    telling = Rules(
-        rules.id, rules.arguments, tuple(p for p in rules.properties if p.name not in NOT_TELLING), rules.tolerance
-    )
+    telling = replace(rules, properties=tuple(p for p in rules.properties if p.name not in NOT_TELLING))
     for e, g, ours, w in zip(expected, got, differences, wrong, strict=True):
         theirs = rules.difference(e, w)
         if (ours is None) != (theirs is None):
@@ -143,8 +142,16 @@ def size(inputs: dict) -> int:
 
 
 def given_text(rules: Rules, inputs: dict) -> str:
-    """The inputs of a case in words: x = [[1, 2]], shape (1, 2), int64, k = 3."""
-    return ", ".join(f"{name} = {show(inputs[name])}" for name in rules.arguments if name in inputs) or "no arguments"
+    """The inputs of a case in words: x = [[1, 2]], shape (1, 2), int64, k = 3; also unusual strides and offsets."""
+    return ", ".join(f"{name} = {_given(inputs[name])}" for name in rules.arguments if name in inputs) or "no arguments"
+
+
+def _given(value):
+    text = show(value)
+    if isinstance(value, SeenTensor) and value.stride is not None:
+        text += "" if _contiguous(value) else f", strides {value.stride}"
+        text += f", offset {value.offset}" if value.offset else ""
+    return text
 
 
 def kinds_text(rules: Rules, inputs: dict) -> str:

@@ -1,7 +1,7 @@
 """The bytes of a submitted file become a Draft: the cells that a student wrote, or the reason why there are none.
 
-What is kept of a cell is its kind, its text, its nbgrader mark, its id and its pictures. Outputs, execution counts and all
-other metadata are left behind: everything is run again, and nothing that stands there may steer the run.
+What is kept of a cell is its kind, its text, its nbgrader mark, its id and its pictures. Outputs, execution counts and
+all other metadata are left behind: everything is run again, and nothing that stands there may steer the run.
 """
 
 import codecs
@@ -40,7 +40,9 @@ CONFLICT_MARKS = {"<<<<<<<": ("ours",), "|||||||": (), "=======": ("theirs",), "
 # A string that is not closed reaches to the end, so that the search stays linear.
 STRING_OR_COMMA = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|,(?=\s*+[\]}])', re.S)
 SURROGATE = re.compile("[\ud800-\udfff]")
-OTHER_KERNELS = re.compile(r"^(ir|julia|xcpp|javascript|java|octave|matlab|sas|bash|stata|rust|scala|ijavascript)\b", re.I)
+OTHER_KERNELS = re.compile(
+    r"^(ir|julia|xcpp|javascript|java|octave|matlab|sas|bash|stata|rust|scala|ijavascript)\b", re.I
+)
 
 
 @dataclass(frozen=True)
@@ -92,24 +94,41 @@ def draft(data: bytes) -> Draft:
     try:
         text = _text(data, repairs)
         notebook = _notebook(_json(text, repairs), repairs)
-        return Draft(tuple(_cells(notebook, repairs)), tuple(repairs), _language(notebook))
+        language = _language(notebook)
+        if language:
+            repairs.append(f"The notebook was set to the language {language!r}; it is run as Python.")
+        return Draft(tuple(_cells(notebook, repairs)), tuple(repairs), language)
     except Illegible as illegible:
         return Draft(repairs=tuple(repairs), reason=str(illegible))
     except (RecursionError, MemoryError):
-        return Draft(repairs=tuple(repairs), reason=f"The file's data are nested far deeper than a notebook's. {REOPEN}")
+        return Draft(
+            repairs=tuple(repairs), reason=f"The file's data are nested far deeper than a notebook's. {REOPEN}"
+        )
 
 
 def syntax(source: str) -> AST | None:
-    """The syntax tree of a cell's text, its magics left out; None when it does not parse or is far longer than an answer."""
-    if len(source) > LONGEST_PARSED:
-        return None
-    plain = re.sub(r"^([ \t]*+)[%!?].*$", r"\1pass", source, flags=re.M)
+    """The syntax tree of a cell's text without its magics; None when it does not parse or is much too long."""
+    return None if len(source) > LONGEST_PARSED else _parsed(source)[0]
+
+
+def syntax_error(source: str) -> str:
+    """Why a cell's text is not valid Python, with the line; "" when it is."""
+    if re.match(r"\s*%%(?!time|capture)", source):
+        return ""  # the cell is in another language
+    error = _parsed(source)[1]
+    where = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
+    return f"{where}{getattr(error, 'msg', error)}" if error is not None else ""
+
+
+def _parsed(source: str) -> tuple[AST | None, Exception | None]:
+    plain = re.sub(r"^([ \t]*+)(?:[%!?].*|[\w.]++\?{1,2}[ \t]*)$", r"\1pass", source, flags=re.M)
+    plain = re.sub(r"^([ \t]*+\w+ = )[%!].*$", r"\1None", plain, flags=re.M)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape in the student's text is no concern of ours
-            return parse(plain)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+            return parse(plain), None
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        return None, error
 
 
 def lines(source: str) -> list[str]:
@@ -122,7 +141,11 @@ def lines(source: str) -> list[str]:
 
 def _text(data: bytes, repairs: list[str]) -> str:
     if not data.strip(b"\0 \t\r\n"):
-        what = "is empty" if not data.strip() else "holds nothing but zero bytes (it was damaged when it was saved or sent)"
+        what = (
+            "is empty"
+            if not data.strip()
+            else "holds nothing but zero bytes (it was damaged when it was saved or sent)"
+        )
         raise Illegible(f"The file {what}. {REOPEN}")
     for signature, what in SIGNATURES:
         if data.startswith(signature):
@@ -317,7 +340,9 @@ def _upgraded(cell: Any) -> Any:
 def _cells(notebook: dict, repairs: list[str]):
     raw = notebook["cells"]
     if len(raw) > MAX_CELLS:
-        raise Illegible(f"The notebook has {len(raw)} cells; more than {MAX_CELLS} are not read. Delete what is not needed.")
+        raise Illegible(
+            f"The notebook has {len(raw)} cells; more than {MAX_CELLS} are not read. Delete what is not needed."
+        )
     used: set[str] = set()
     for number, cell in enumerate(raw, start=1):
         if not isinstance(cell, dict):
@@ -335,11 +360,19 @@ def _cell(cell: dict, number: int, repairs: list[str]) -> Cell:
         kind = kind if kind in KINDS else "code" if "outputs" in cell or "execution_count" in cell else "markdown"
         repairs.append(f"Cell {number} was of no known type; it was read as {kind}.")
     source = cell.get("source")
-    if not (source is None or isinstance(source, str) or isinstance(source, list) and all(isinstance(line, str) for line in source)):
+    if not (
+        source is None
+        or isinstance(source, str)
+        or (isinstance(source, list) and all(isinstance(line, str) for line in source))
+    ):
         repairs.append(f"The text of cell {number} was not stored as text; what could be read of it was kept.")
     metadata = cell.get("metadata")
     mark = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-    mark = {key: mark.get(key) for key in ("grade_id", "grade", "solution", "locked")} if isinstance(mark, dict) and mark else {}
+    mark = (
+        {key: mark.get(key) for key in ("grade_id", "grade", "solution", "locked")}
+        if isinstance(mark, dict) and mark
+        else {}
+    )
     id = cell.get("id")
     legal = isinstance(id, str) and re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", id)
     attachments = _attachments(cell.get("attachments")) if kind != "code" else {}
@@ -367,7 +400,9 @@ def _attachments(found: Any) -> dict[str, dict[str, str]]:
     kept = {}
     for name, bundle in found.items():
         if isinstance(bundle, dict):
-            texts = {_clean(kind): _clean(_joined(data)) for kind, data in bundle.items() if isinstance(data, (str, list))}
+            texts = {
+                _clean(kind): _clean(_joined(data)) for kind, data in bundle.items() if isinstance(data, (str, list))
+            }
             if texts:
                 kept[_clean(name)] = texts
     return kept

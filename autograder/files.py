@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .errors import StorageError
 
+_PART = ".part"
 _PLAIN = re.compile(r"[a-z0-9_][a-z0-9._-]{0,59}")
 _HASHED = re.compile(r"-[0-9a-f]{12}$")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)")  # devices on Windows, with any extension
@@ -26,7 +27,7 @@ def write_whole(path: Path, content: str | bytes) -> None:
     temporary = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=_PART)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
@@ -38,6 +39,12 @@ def write_whole(path: Path, content: str | bytes) -> None:
         if isinstance(error, OSError):
             raise storage_error(path, error) from error
         raise
+
+
+def remove_parts(folder: Path) -> None:
+    """Remove what `write_whole` left below `folder` when its process was killed; nobody may be writing there."""
+    for part in folder.rglob(f".*{_PART}"):
+        part.unlink(missing_ok=True)
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:

@@ -1,7 +1,7 @@
 """A submitted folder becomes a Submission: found, read within limits, its notebook chosen and repaired.
 
-Whatever a student can hand in ends as a Submission, gradable or not, with a sentence that says why. Nothing handed in is
-ever changed on disk, and no link is followed.
+Whatever a student can hand in ends as a Submission, gradable or not, with a sentence that says why. Nothing handed in
+is ever changed on disk, and no link is followed.
 """
 
 import hashlib
@@ -24,12 +24,19 @@ from .students import marked, student_id
 
 log = logging.getLogger(__name__)
 
-MAX_ENTRIES = 5000  # files and folders of one submission that are looked at
+MAX_ENTRIES = 2000  # files and folders of one submission that are looked at
 MAX_FILES = 500  # files beside the notebook that are kept
 MAX_NOTEBOOKS = 20  # notebooks of one submission that are read
 MAX_DEPTH = 8  # folders in folders
 MAX_SAID = 10  # files left out that are named one by one
-JUNK = {"__macosx", "__pycache__", "thumbs.db", "desktop.ini", "node_modules", "venv", "env"}
+LEFT_BEHIND = {
+    "__macosx",
+    "thumbs.db",
+    "desktop.ini",
+    "$recycle.bin",
+    "system volume information",
+}  # by operating systems
+JUNK = LEFT_BEHIND | {"__pycache__", "node_modules", "venv"}  # and by tools, inside a student's folder
 RENAMED = (".ipynb.txt", ".json", ".txt")  # what browsers and systems make of .ipynb
 EXPECTED = "expected a folder that holds STUDENT/{lecture}/{lecture}.ipynb for every student"
 
@@ -69,12 +76,21 @@ def find(path: Path | str, lecture_name: str) -> list[Found]:
     path, expected = Path(os.path.abspath(path)), EXPECTED.format(lecture=lecture_name)
     if not path.is_dir():
         what = "is a file" if path.exists() else "does not exist"
-        hint = "; for a zip from an LMS call `autograder collect` first" if path.suffix.lower() in (".zip", ".ipynb") else ""
+        hint = (
+            "; for a zip from an LMS call `autograder collect` first"
+            if path.suffix.lower() in (".zip", ".ipynb")
+            else ""
+        )
         raise UsageError(f"{path} {what}; {expected}{hint}")
-    folders = [entry for entry in _listed(path) if entry.is_dir(follow_symlinks=False) or entry.is_symlink()]
-    notebooks = [entry for entry in _listed(path) if entry.name.lower().endswith(".ipynb")]
+    entries = _listed(path, LEFT_BEHIND)
+    folders = [entry for entry in entries if entry.is_dir(follow_symlinks=False) or entry.is_symlink()]
+    notebooks = [entry for entry in entries if entry.name.lower().endswith(".ipynb")]
     own = _lecture_folder(path, lecture_name)
-    if own is not None and not any(_lecture_folder(Path(entry.path), lecture_name) for entry in folders if entry.path != str(own)):
+    if own is not None and not any(_lecture_folder(Path(e.path), lecture_name) for e in folders if e.path != str(own)):
+        if _holds_students(own):
+            raise UsageError(
+                f"{path} holds {own.name}/STUDENT; give {own} instead, or {expected.removeprefix('expected ')}"
+            )
         return [Found(student_id(path.name), lecture_name, own, path.name)]
     if notebooks and not folders:
         return [_one_student(path, lecture_name, notebooks, expected)]
@@ -83,13 +99,15 @@ def find(path: Path | str, lecture_name: str) -> list[Found]:
     return _with_distinct_ids([_found(entry, lecture_name) for entry in folders])
 
 
-def _listed(path: Path) -> list[os.DirEntry]:
+def _listed(path: Path, junk: set[str] = JUNK) -> list[os.DirEntry]:
     """What is in a folder, by name, without hidden entries and junk."""
     try:
         with os.scandir(path) as entries:
-            kept = [entry for entry in entries if not entry.name.startswith(".") and entry.name.lower() not in JUNK]
+            kept = [entry for entry in entries if not entry.name.startswith(".") and entry.name.lower() not in junk]
     except OSError as error:
-        raise EngineError(f"{path} cannot be listed ({error.strerror}); check its permissions and call again") from error
+        raise EngineError(
+            f"{path} cannot be listed ({error.strerror}); check its permissions and call again"
+        ) from error
     return sorted(kept, key=lambda entry: entry.name)
 
 
@@ -108,19 +126,36 @@ def _one_student(path: Path, lecture_name: str, notebooks: list[os.DirEntry], ex
 def _found(entry: os.DirEntry, lecture_name: str) -> Found:
     student, folder = student_id(entry.name), Path(entry.path)
     if entry.is_symlink():
-        return Found(student, lecture_name, folder, entry.name, problem="The folder is a link to another place; links are not followed.")
+        return Found(
+            student,
+            lecture_name,
+            folder,
+            entry.name,
+            problem="The folder is a link to another place; links are not followed.",
+        )
     own = _lecture_folder(folder, lecture_name)
     return Found(student, lecture_name, own or folder, entry.name, whole=own is None)
 
 
 def _lecture_folder(folder: Path, lecture_name: str) -> Path | None:
-    """The folder of the lecture inside a student's: of that name, or of one that differs in case and punctuation only."""
-    if folder.is_symlink() or not folder.is_dir():
+    """The folder of the lecture inside a student's: of that name, or one that differs in case and punctuation only."""
+    try:
+        if folder.is_symlink() or not folder.is_dir():
+            return None
+        inside = [entry for entry in _listed(folder) if entry.is_dir(follow_symlinks=False)]
+    except (OSError, EngineError):  # said of this student alone, when the folder is read
         return None
-    inside = [entry for entry in _listed(folder) if entry.is_dir(follow_symlinks=False)]
     exact = [entry for entry in inside if entry.name == lecture_name]
     alike = [entry for entry in inside if _same(entry.name, lecture_name)]
     return Path((exact + alike)[0].path) if alike else None
+
+
+def _holds_students(folder: Path) -> bool:
+    """Whether there are several folders with notebooks in them and no notebook beside them."""
+    entries = _listed(folder)
+    inside = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    beside = any(entry.name.lower().endswith(".ipynb") for entry in entries)
+    return not beside and sum(any(e.name.lower().endswith(".ipynb") for e in _listed(path)) for path in inside) > 1
 
 
 def _same(name: str, lecture_name: str) -> bool:
@@ -152,7 +187,7 @@ def read(found: Found, lecture: Lecture, released_notebook_json: str, settings: 
             taken from `settings.course` and win over those handed in.
     Raises:
         CourseError: the released notebook cannot be read.
-        EngineError: the folder cannot be read now, for a reason that is not the student's (permissions, a failing disk).
+        EngineError: the folder cannot be read now, for a reason not the student's (permissions, a failing disk).
     """
     release, limit = release_of(released_notebook_json), int(settings.submission_mib * 2**20)
     if found.problem:
@@ -161,7 +196,9 @@ def read(found: Found, lecture: Lecture, released_notebook_json: str, settings: 
     chosen = choose(listing, lecture.name, release, limit, found.whole)
     digest = _digest(listing, limit)
     if chosen.reason:
-        return Submission(found.student, lecture.name, None, repairs=chosen.repairs, ungradable=chosen.reason, digest=digest)
+        return Submission(
+            found.student, lecture.name, None, repairs=chosen.repairs, ungradable=chosen.reason, digest=digest
+        )
     files, said = _files_beside(chosen.path, listing, limit)
     files |= release_files(settings.course / lecture.name, lecture.name)
     repairs = tuple(dict.fromkeys((*chosen.repairs, *said)))
@@ -234,7 +271,7 @@ class Choice:
 
 
 def choose(listing: Listing, lecture_name: str, release: Release, limit: int, whole: bool = False) -> Choice:
-    """The notebook that counts: the one named after the lecture; else the one with most of the release in it, the newest last.
+    """The notebook that counts: the one named after the lecture; else that with most of the release, the newest last.
 
     A notebook that cannot be graded gives way to the next.
     """
@@ -245,9 +282,13 @@ def choose(listing: Listing, lecture_name: str, release: Release, limit: int, wh
     if not candidates:
         return Choice(reason=_nothing(listing, lecture_name, whole))
     drafts, left = {}, 2 * limit
-    for path in sorted(candidates, key=lambda path: (not _exact(path, lecture_name), path.count("/"), path))[:MAX_NOTEBOOKS]:
+    for path in sorted(candidates, key=lambda path: (not _exact(path, lecture_name), path.count("/"), path))[
+        :MAX_NOTEBOOKS
+    ]:
         size, left = listing.sizes[path], left - listing.sizes[path]
-        drafts[path] = Draft(reason=_too_large(path, size, limit)) if size > limit or left < 0 else draft(listing.read(path))
+        drafts[path] = (
+            Draft(reason=_too_large(path, size, limit)) if size > limit or left < 0 else draft(listing.read(path))
+        )
     order = sorted(drafts, key=lambda path: _rank(path, drafts[path], listing, lecture_name, release), reverse=True)
     choices = {path: _prepared(path, drafts[path], release, lecture_name) for path in order}
     best = next((path for path in order if not choices[path].reason), order[0])
@@ -274,38 +315,45 @@ def _prepared(path: str, read: Draft, release: Release, lecture_name: str) -> Ch
     places, said = repaired(read.cells, release)
     if not recognised(places, release):
         return Choice(path, reason=_another_notebook(read, lecture_name))
-    if read.language:
-        said.insert(0, f"The notebook was set to the language {read.language!r}; it was run as Python.")
     return Choice(path, notebook_text(places, release), (*read.repairs, *said))
 
 
 def _another_notebook(read: Draft, lecture_name: str) -> str:
+    wanted = f"Hand in the {lecture_name}.ipynb that you worked on."
     if not any(cell.source.strip() for cell in read.cells):
-        return f"The notebook has no cells with anything in them. Hand in the {lecture_name}.ipynb that you worked on."
+        return f"The notebook has no cells with anything in them. {wanted}"
     if read.language:
-        return f"The notebook is written in {read.language}, and none of the exercises of {lecture_name} is in it. Work in the released notebook."
+        return f"The notebook is written in {read.language}, and has none of the exercises of {lecture_name}. {wanted}"
     other = next((cell.grade_id for cell in read.cells if cell.grade_id), "")
     hint = f" (it has {other[:60]!r}, which is of another one)" if other else ""
-    return f"None of the exercises of {lecture_name} is in the notebook{hint}. Hand in the {lecture_name}.ipynb that you worked on."
+    return f"None of the exercises of {lecture_name} is in the notebook{hint}. {wanted}"
 
 
 def _about_the_name(best: str, order: list[str], choices: dict[str, Choice], lecture_name: str) -> Iterator[str]:
     if not _exact(best, lecture_name):
         yield f"The notebook is called {_shown(best)} and not {lecture_name}.ipynb; it was taken all the same."
     if len(order) > 1:
-        others = ", ".join(_shown(path) + (" (which cannot be read)" if choices[path].reason else "") for path in order if path != best)
+        others = ", ".join(
+            _shown(path) + (" (which cannot be read)" if choices[path].reason else "") for path in order if path != best
+        )
         yield f"There are {len(order)} notebooks; {_shown(best)} was graded, not {others}."
 
 
 def _nothing(listing: Listing, lecture_name: str, whole: bool) -> str:
     wanted = f"Hand in the file {lecture_name}.ipynb."
-    others = [_shown(path) for path in listing.sizes if not whole or "/" not in path or _named_after(path, lecture_name)]
+    others = [
+        _shown(path) for path in listing.sizes if not whole or "/" not in path or _named_after(path, lecture_name)
+    ]
     if listing.links and not others:
         return f"There is only a link ({_shown(listing.links[0])}), and links are not followed. {wanted}"
     if not others:
         return f"Nothing was handed in for {lecture_name}. {wanted}"
     what = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
-    kinds = {ending: advice for ending, advice in ADVICE.items() if any(path.lower().endswith(ending) for path in listing.sizes)}
+    kinds = {
+        ending: advice
+        for ending, advice in ADVICE.items()
+        if any(path.lower().endswith(ending) for path in listing.sizes)
+    }
     advice = next(iter(kinds.values()), "")
     return f"There is no notebook (.ipynb) in what was handed in ({what}). {advice}{wanted}"
 
@@ -336,7 +384,9 @@ def _files_beside(notebook: str, listing: Listing, limit: int) -> tuple[dict[str
         if reason := _left_out(name):
             said.append(f"{_shown(name)} was left out: {reason}.")
         elif listing.sizes[path] > left or len(files) >= MAX_FILES:
-            said.append(f"{_shown(name)} ({listing.sizes[path] / 2**20:.1f} MiB) was left out: together the files are more than is read.")
+            said.append(
+                f"{_shown(name)} ({listing.sizes[path] / 2**20:.1f} MiB) was left out: it is more than is read in all."
+            )
         else:
             content = listing.read(path)
             left -= listing.sizes[path]
@@ -368,7 +418,7 @@ def release_files(folder: Path, lecture_name: str) -> dict[str, bytes]:
 
 
 def handed_in_at(files: dict[str, bytes]) -> datetime | None:
-    """The time in timestamp.txt, as nbgrader writes it; in UTC where it names no zone. None when there is none to be read."""
+    """The time in timestamp.txt, as nbgrader writes it, UTC where it names no zone; None when there is none."""
     text = files.get("timestamp.txt", b"")[:100].decode("utf-8", "replace").strip().removesuffix("UTC").strip()
     try:
         time = datetime.fromisoformat(text)
@@ -378,7 +428,7 @@ def handed_in_at(files: dict[str, bytes]) -> datetime | None:
 
 
 def _digest(listing: Listing, limit: int) -> str:
-    """SHA-256 over every file: its path, size and content; the time of its last change instead where it is too much to read."""
+    """SHA-256 over every file: path, size and content, or the time of its last change where it is too large."""
     total, left = hashlib.sha256(), 2 * limit
     for path in sorted(listing.sizes):
         left -= listing.sizes[path]

@@ -34,11 +34,11 @@ class Question:
         return Probe(self.exercise.id, self.exercise.check_cell, wire.probe_code(self.exercise.id, self.message))
 
 
-def question(exercise: Exercise, seed: int) -> Question:
-    """The visible cases of `exercise`, and all those made from the private `seed`."""
+def question(exercise: Exercise, seed: int, device: str = "cpu") -> Question:
+    """The visible cases of `exercise`, and all those made from the private `seed`, with their tensors on `device`."""
     visible = exercise.visible_cases()
     cases = [*visible, *exercise.all_cases(seed)]
-    return Question(exercise, len(cases), len(visible), _message(exercise, cases, seed))
+    return Question(exercise, len(cases), len(visible), _message(exercise, cases, seed, device, threads=1))
 
 
 def visible_question(exercise: Exercise) -> Question:
@@ -47,7 +47,7 @@ def visible_question(exercise: Exercise) -> Question:
     return Question(exercise, len(cases), len(cases), _message(exercise, cases, VISIBLE_SEED))
 
 
-def _message(exercise, cases, seed):
+def _message(exercise, cases, seed, device="cpu", threads=0):
     return wire.pack_question(
         cases,
         exercise.arguments,
@@ -55,6 +55,8 @@ def _message(exercise, cases, seed):
         driver=standalone_text(exercise.driver, "driver") if exercise.driver else "",
         gradient=exercise.gradient,
         fake_cuda=any(wanted.name == "device_agnostic" for wanted in exercise.properties),
+        device=device,
+        threads=threads,
     )
 
 
@@ -102,7 +104,7 @@ def _judged(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
     exercise = asked.exercise
     expected = seen_by(exercise.function, asked.message)
     found = diagnose(
-        rules(exercise), expected, given.seen, cells, misconceptions(exercise, asked.message), asked.visible
+        rules(asked.exercise), expected, given.seen, cells, misconceptions(exercise, asked.message), asked.visible
     )
     if found is None:
         return Verdict(exercise.id, exercise.number, exercise.points, exercise.points)

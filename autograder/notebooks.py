@@ -10,7 +10,6 @@ the same bytes. `--check` executes nothing: it fails where the stored notebook i
 import argparse
 import ast
 import copy
-import os
 import re
 import shutil
 import sys
@@ -28,6 +27,7 @@ from . import checks, checks_writer
 from .check import PROGRESS_FILE
 from .errors import AutograderError, CourseError
 from .exercises import Exercise, Lecture, Prediction, lecture_names, load_lecture
+from .files import write_whole
 from .settings import load_settings
 
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -73,19 +73,29 @@ def _finished(cell, number, lecture):
 def nbgrader_metadata(cell: NotebookNode, lecture: Lecture) -> dict | None:
     """What nbgrader must know of a cell of the source; None of a cell that is nothing to it."""
     if cell.metadata.get("setup"):
-        return _metadata("setup", locked=True)
-    if id := cell.metadata.get("check"):
-        return _metadata(lecture[id].check_cell, grade=True, locked=True, points=lecture[id].points)
-    if id := cell.metadata.get("exercise"):
-        if lecture[id].written:
-            return _metadata(id, grade=True, solution=True, points=lecture[id].points)
-        return _metadata(id, solution=True)
-    return None
+        id = "setup"
+    elif "check" in cell.metadata:
+        id = lecture[cell.metadata["check"]].check_cell
+    else:
+        id = cell.metadata.get("exercise")
+    return marks(lecture).get(id)
 
 
-def _metadata(grade_id, grade=False, solution=False, locked=False, points=None):
-    metadata = {"grade": grade, "grade_id": grade_id, "locked": locked, "solution": solution, "task": False}
-    return metadata | {"schema_version": 3} | ({"points": points} if grade else {})
+def marks(lecture: Lecture) -> dict[str, dict]:
+    """nbgrader's metadata of every cell of a lecture that means something to it, by grade_id."""
+    found = {"setup": _mark("setup", locked=True)}
+    for exercise in lecture.exercises:
+        if exercise.written:
+            found[exercise.id] = _mark(exercise.id, grade=True, solution=True, points=exercise.points)
+        else:
+            found[exercise.id] = _mark(exercise.id, solution=True)
+            found[exercise.check_cell] = _mark(exercise.check_cell, grade=True, locked=True, points=exercise.points)
+    return found
+
+
+def _mark(grade_id, grade=False, solution=False, locked=False, points=None):
+    mark = {"grade": grade, "grade_id": grade_id, "locked": locked, "solution": solution, "task": False}
+    return mark | {"schema_version": 3} | ({"points": points} if grade else {})
 
 
 def _filled(text, lecture):
@@ -369,25 +379,20 @@ def stored_path(lecture: Lecture) -> Path:
 def build(lecture: Lecture) -> Path:
     """Build, execute and store the solved notebook, and beside it the checks that it reads; the path of it."""
     notebook = solved(lecture)
-    store(lecture.folder / checks.FILE, checks_writer.to_json(lecture))
-    store(stored_path(lecture), text(executed(notebook, lecture.folder)))
+    _store(lecture.folder / checks.FILE, checks_writer.to_json(lecture))
+    _store(stored_path(lecture), text(executed(notebook, lecture.folder)))
     return stored_path(lecture)
+
+
+def _store(path, text):
+    write_whole(path, text)
+    path.chmod(0o644)  # a file of the course, for everyone to read
 
 
 def text(notebook: NotebookNode) -> str:
     """A notebook as the text of a file."""
     nbformat.validate(notebook)
     return nbformat.writes(notebook) + "\n"
-
-
-def store(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def read(path: Path) -> NotebookNode:

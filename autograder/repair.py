@@ -1,7 +1,7 @@
 """A submitted notebook put back into the order and the marks of the released one.
 
-What the release marks is found again by its mark (nbgrader's grade_id) or, where marks are lost, by its text. Locked cells
-(the setup cell, the checks) become what was released; the student's answers and every other cell of theirs stay as they are.
+What the release marks is found again by its mark (nbgrader's grade_id) or, where marks are lost, by its text. Locked
+cells (the setup cell, the checks) become what was released; the student's answers and every other cell of theirs stay.
 """
 
 import copy
@@ -10,6 +10,7 @@ import re
 from ast import Assign, Call, Expr, Name, dump, get_source_segment
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from .draft import Cell, lines, syntax
@@ -57,7 +58,9 @@ class Release:
     sources: frozenset[str]
 
     def answer(self, exercise: str) -> Marked | None:
-        return next((m for m in self.marked.values() if m.exercise == exercise and m.role in ("answer", "written")), None)
+        return next(
+            (m for m in self.marked.values() if m.exercise == exercise and m.role in ("answer", "written")), None
+        )
 
     def of_role(self, *roles: str) -> list[Marked]:
         return [m for m in self.marked.values() if m.role in roles]
@@ -80,7 +83,9 @@ def release_of(text: str) -> Release:
         sources = frozenset(_plain(_source(raw)) for raw in notebook["cells"])
         release = Release(marked, notebook["metadata"], sources)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CourseError(f"the released notebook cannot be read ({error!r}); build it again with `autograder release`") from error
+        raise CourseError(
+            f"the released notebook cannot be read ({error!r}); build it again with `autograder release`"
+        ) from error
     if not release.of_role("check", "written"):
         raise CourseError("the released notebook has no graded cell; build it again with `autograder release`")
     return release
@@ -138,13 +143,18 @@ def repaired(cells: Iterable[Cell], release: Release) -> tuple[list[Place], list
     return places, said
 
 
+def was_changed(source: str, released: str) -> bool:
+    """Whether a cell's text says something else than the released one."""
+    return _plain(source) != _plain(released)
+
+
 def recognised(places: list[Place], release: Release) -> bool:
     """Whether an answer or a check of the release is among the cells."""
     return any(place.id and release.marked[place.id].role != "locked" for place in places)
 
 
 def notebook_text(places: list[Place], release: Release) -> str:
-    """The JSON text (nbformat 4.5) of the repaired notebook: metadata from the release, no outputs, an id for every cell."""
+    """The JSON text (nbformat 4.5) of the repaired notebook: the release's metadata, no outputs, an id a cell."""
     reserved = {marked.raw.get("id") for marked in release.marked.values()}
     used, cells = set(reserved), []
     for number, place in enumerate(places, start=1):
@@ -194,7 +204,8 @@ def _take_marks(places: list[Place], release: Release, said: list[str]) -> None:
     if unknown:
         listed = ", ".join(_short(name) for name in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
         said.append(
-            f"{_count(len(unknown), 'cell')} marked for grading that this lecture does not have ({listed}): treated as ordinary."
+            f"{_count(len(unknown), 'cell')} marked for grading that this lecture does not have ({listed}): "
+            "treated as ordinary."
         )
 
 
@@ -215,7 +226,7 @@ def _join_split_answers(places: list[Place], release: Release, said: list[str]) 
 
 
 def _settle_doubles(places: list[Place], release: Release, said: list[str]) -> None:
-    """One cell keeps each mark: of answers the first that was worked on, of locked cells the first that is as released."""
+    """One cell keeps each mark: of answers the first that was worked on, of locked cells the first as released."""
     for id, marked in release.marked.items():
         claims = [place for place in places if place.id == id]
         if len(claims) < 2:
@@ -227,8 +238,13 @@ def _settle_doubles(places: list[Place], release: Release, said: list[str]) -> N
             if place is not kept:
                 place.id = ""
         for place in claims:
-            # What holds nothing of the student's is dropped: pieces of a locked cell, an empty answer that would undo the real one.
-            theirs = not _is_part(place.cell.source, marked.source) if wanted else _plain(place.cell.source) != _plain(marked.source)
+            # What holds nothing of the student's is dropped: pieces of a locked cell, an empty answer that would undo
+            # the real one.
+            theirs = (
+                not _is_part(place.cell.source, marked.source)
+                if wanted
+                else _plain(place.cell.source) != _plain(marked.source)
+            )
             if place is not kept and not theirs:
                 places[:] = [other for other in places if other is not place]
         then = "one was kept" if wanted else "one counts as the answer, and all that differ from the release are run"
@@ -239,7 +255,9 @@ def _recognise_by_text(places: list[Place], release: Release, said: list[str]) -
     had_marks = any(place.id for place in places)
     found = []
     # Answers first: a cell that holds both an answer and its check is the answer.
-    for marked in sorted(release.marked.values(), key=lambda marked: ("answer", "check", "locked", "written").index(marked.role)):
+    for marked in sorted(
+        release.marked.values(), key=lambda marked: ("answer", "check", "locked", "written").index(marked.role)
+    ):
         if any(place.id == marked.id for place in places):
             continue
         free = [place for place in places if not place.id]
@@ -257,7 +275,10 @@ def _recognise_by_text(places: list[Place], release: Release, said: list[str]) -
 
 def _answer_by_text(marked: Marked, free: list[Place], places: list[Place], release: Release) -> Place | None:
     binding = [place for place in free if place.cell.kind == "code" and _binds(place.cell.source, marked.exercise)]
-    return next((place for place in binding if _plain(place.cell.source) != _plain(marked.source)), binding[0] if binding else None)
+    return next(
+        (place for place in binding if _plain(place.cell.source) != _plain(marked.source)),
+        binding[0] if binding else None,
+    )
 
 
 def _locked_by_text(marked: Marked, free: list[Place], places: list[Place], release: Release) -> Place | None:
@@ -274,21 +295,26 @@ def _written_by_text(marked: Marked, free: list[Place], places: list[Place], rel
     for place in texts:
         if _plain(place.cell.source) == _plain(marked.source):
             return place
-    for question, place in zip(places, places[1:], strict=False):
+    for question, place in pairwise(places):
         asked = marked.before.strip() and _plain(question.cell.source) == _plain(marked.before)
         if asked and not place.id and place.cell.kind != "code" and _plain(place.cell.source) not in release.sources:
             return place
     return None
 
 
-RECOGNISERS = {"answer": _answer_by_text, "check": _locked_by_text, "locked": _locked_by_text, "written": _written_by_text}
+RECOGNISERS = {
+    "answer": _answer_by_text,
+    "check": _locked_by_text,
+    "locked": _locked_by_text,
+    "written": _written_by_text,
+}
 
 
 def _prefer_later_answers(places: list[Place], release: Release, said: list[str]) -> None:
     """An answer left as released gives way to the last cell that defines the same function."""
     for marked in release.of_role("answer"):
         kept = next((place for place in places if place.id == marked.id), None)
-        if kept is None or _plain(kept.cell.source) != _plain(marked.source):
+        if kept is None or was_changed(kept.cell.source, marked.source):
             continue
         others = [
             place
@@ -296,18 +322,24 @@ def _prefer_later_answers(places: list[Place], release: Release, said: list[str]
             if not place.id
             and place.cell.kind == "code"
             and re.search(rf"^(?:async\s+def|def|class)\s+{re.escape(marked.exercise)}\b", place.cell.source, re.M)
-            and _plain(place.cell.source) != _plain(marked.source)
+            and was_changed(place.cell.source, marked.source)
         ]
         if others:
             kept.id, others[-1].id = "", marked.id
-            said.append(f"The {marked.name} was left as released; another cell that defines {marked.exercise} was taken as the answer.")
+            said.append(
+                f"The {marked.name} was left as released; another cell that defines {marked.exercise} "
+                "was taken as the answer."
+            )
 
 
 def _restore_kinds(places: list[Place], release: Release, said: list[str]) -> None:
     for place in places:
         if place.id and place.cell.kind != release.marked[place.id].raw["cell_type"]:
             kind = release.marked[place.id].raw["cell_type"]
-            said.append(f"The {release.marked[place.id].name} had become a {place.cell.kind} cell; it was made a {kind} cell again.")
+            said.append(
+                f"The {release.marked[place.id].name} had become a {place.cell.kind} cell; "
+                f"it was made a {kind} cell again."
+            )
             place.cell = replace(place.cell, kind=kind, attachments={} if kind == "code" else place.cell.attachments)
 
 
@@ -318,7 +350,7 @@ def _restore_locked(places: list[Place], release: Release, said: list[str]) -> N
             continue
         own = place.cell
         place.cell = replace(own, source=marked.source, attachments={})
-        if _plain(own.source) == _plain(marked.source):
+        if not was_changed(own.source, marked.source):
             continue
         added = _additions(own.source, marked.source) if own.kind == "code" else ""
         at = next(i for i, other in enumerate(places) if other is place)
@@ -333,14 +365,18 @@ def _restore_locked(places: list[Place], release: Release, said: list[str]) -> N
 
 
 def _additions(own: str, released: str) -> str:
-    """The statements of `own` that are new: not released ones, no checks, and nothing that gives a released name another value."""
+    """The statements of `own` that are new: none that was released, no checks, nothing that rebinds a released name."""
     tree, reference = syntax(own), syntax(released)
     if tree is None or reference is None:
         return ""
     known = {dump(node) for node in reference.body}
     bound = {name for node in reference.body for name in _targets(node)}
     try:
-        new = [node for node in tree.body if dump(node) not in known and not _is_check(node) and not bound & set(_targets(node))]
+        new = [
+            node
+            for node in tree.body
+            if dump(node) not in known and not _is_check(node) and not bound & set(_targets(node))
+        ]
     except RecursionError:  # nested so deeply that only an attack writes it
         return ""
     return "\n".join(_segment(own, node) for node in new)
@@ -370,7 +406,7 @@ def _segment(source: str, node) -> str:
 def _restore_order(places: list[Place], release: Release, said: list[str]) -> None:
     """The setup before all code, every check after its answer."""
     for marked in release.of_role("check"):
-        check, answer = _at(places, marked.id), _at(places, getattr(release.answer(marked.exercise), "id", ""))
+        check, answer = _at(places, marked.id), _answered_at(places, marked.exercise, release)
         if check is not None and answer is not None and check < answer:
             places.insert(answer, places.pop(check))
             said.append(f"The {marked.name} stood before the answer; it was moved after it.")
@@ -378,7 +414,9 @@ def _restore_order(places: list[Place], release: Release, said: list[str]) -> No
         if marked.raw["cell_type"] != "code":
             continue
         at = _at(places, marked.id)
-        others = [i for i, place in enumerate(places) if place.id and release.marked[place.id].role in ("answer", "check")]
+        others = [
+            i for i, place in enumerate(places) if place.id and release.marked[place.id].role in ("answer", "check")
+        ]
         if at is not None and others and at > others[0] and _leads(marked, release):
             places.insert(others[0], places.pop(at))
             said.append(f"The {marked.name} stood after the exercises; it was moved before them.")
@@ -397,14 +435,29 @@ def _put_back_missing(places: list[Place], release: Release, said: list[str]) ->
     for id, marked in release.marked.items():
         if _at(places, id) is not None:
             continue
+        answer = _answered_at(places, marked.exercise, release)
         if marked.role == "answer":
-            said.append(f"The {marked.name} is missing; the exercise counts as not answered.")
+            if answer is None:
+                said.append(f"The {marked.name} is missing; the exercise counts as not answered.")
+            else:
+                said.append(
+                    f"The {marked.name} is missing; {marked.exercise} is defined in another cell, which counts."
+                )
             continue
-        answer = _at(places, getattr(release.answer(marked.exercise), "id", "")) if marked.exercise else None
         earlier = [at for other in ids[: ids.index(id)] if (at := _at(places, other)) is not None]
         after = answer if answer is not None and marked.role == "check" else max(earlier, default=-1)
         places.insert(after + 1, Place(Cell(marked.raw["cell_type"], marked.source), id))
         said.append(f"The {marked.name} was missing; it was put back.")
+
+
+def _answered_at(places: list[Place], exercise: str, release: Release) -> int | None:
+    """Where an exercise's answer stands; where there is no cell for it, the last one that defines its function."""
+    answer = release.answer(exercise)
+    at = _at(places, answer.id) if answer else None
+    if at is None and exercise:
+        defining = [i for i, p in enumerate(places) if p.cell.kind == "code" and _binds(p.cell.source, exercise)]
+        at = max(defining, default=None)
+    return at
 
 
 def _at(places: list[Place], id: str) -> int | None:
@@ -412,11 +465,13 @@ def _at(places: list[Place], id: str) -> int | None:
 
 
 def _binds(source: str, name: str) -> bool:
-    """Whether the text gives `name` a meaning at top level; read line by line, so that broken code is understood, too."""
+    """Whether the text gives `name` a meaning at top level; read line by line, so that broken code is understood."""
     name = re.escape(name)
     return bool(
         re.search(
-            rf"^(?:(?:async\s+def|def|class)\s+{name}\b|{name}\s*(?::[^=\n]+)?=(?!=)|from\s+\S+\s+import\s[^\n]*\b{name}\b)", source, re.M
+            rf"^(?:(?:async\s+def|def|class)\s+{name}\b|{name}\s*(?::[^=\n]+)?=(?!=)|from\s+\S+\s+import\s[^\n]*\b{name}\b)",
+            source,
+            re.M,
         )
     )
 
@@ -439,9 +494,8 @@ def _times(number: int) -> str:
 
 
 def similarity(cells: Iterable[Cell], release: Release) -> float:
-    """How much of the release is found again: marks (each counts 1), and for marks that are lost, texts (up to 1 in all)."""
+    """How much of the release is found again: marks, each of which counts 1, and texts, up to 1 in all."""
     cells = list(cells)
     shared = {cell.grade_id for cell in cells} & set(release.marked)
     texts = {_plain(cell.source) for cell in cells} & release.sources
     return len(shared) + len(texts) / (1 + len(release.sources))
-

@@ -9,6 +9,7 @@ import csv
 import hashlib
 import io
 import json
+import shutil
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ from rich.text import Text
 from . import analysis
 from .exercises import Lecture
 from .files import safe_name, write_whole
-from .ledger import SCORE_FROM, Run
+from .ledger import Change, Run, has_score
 from .records import STATES, Report, Verdict
 
 SIGNS = {"graded": "✓", "repaired": "⚒", "ungradable": "✕", "error": "!"}
@@ -54,6 +55,14 @@ def write(out: Path, lecture: Lecture, run: Run, reports: Sequence[Report], not_
         if page.name not in wanted:  # its submission is no longer there, or its grading was undone
             page.unlink(missing_ok=True)
     return folder / "index.html"
+
+
+def remove(out: Path) -> None:
+    """Take the report away: there is nothing graded any more that it could be about."""
+    folder = Path(out) / "report"
+    for name in ("results.json", "grades.csv", "index.html"):
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / "students", ignore_errors=True)
 
 
 def student_page(report: Report) -> str:
@@ -129,11 +138,6 @@ def grade_rows(lecture: Lecture, reports: Sequence[Report]) -> list[list[str]]:
     return rows
 
 
-def has_score(report: Report) -> bool:
-    """Whether its points are a result. Our own failure is never a zero; it may show the points of an earlier run."""
-    return report.state != "error" or SCORE_FROM in report.provenance
-
-
 def _points_of(report: Report, verdict: Verdict | None) -> str:
     if verdict is None or verdict.by_hand or not has_score(report):
         return ""
@@ -161,9 +165,10 @@ def csv_text(rows: Sequence[Sequence[str]], guard=None, **dialect) -> str:
 def no_formula(cell: str) -> str:
     """The cell as text that no spreadsheet takes for a formula.
 
+    Source: owasp.org/www-community/attacks/CSV_Injection
+
     >>> no_formula("=1+1"), no_formula("ada"), no_formula("-0.5")
     ("'=1+1", 'ada', '-0.5')
-    Source: owasp.org/www-community/attacks/CSV_Injection
     """
     cell = printable(cell)
     if not cell.lstrip().startswith(("=", "+", "-", "@", "|", "%", "＝", "＋", "－", "＠")) or _is_number(cell):
@@ -255,7 +260,7 @@ def _provenance(reports):
     for report in reports:
         for name, value in report.provenance.items():
             values.setdefault(name, Counter())[value] += 1
-    same = {name: next(iter(found)) for name, found in values.items() if len(found) == 1}
+    same = {name: next(iter(found)) for name, found in values.items() if len(found) == 1 and name != "seed"}
     return same, {name: len(found) for name, found in values.items() if len(found) > 1}
 
 
@@ -317,6 +322,27 @@ def print_table(reports: Sequence[Report], console: Console) -> None:
     for row in rows:
         padded = [set_cell_size(cell, width) for cell, width in zip(row, widths, strict=False)]
         console.out("  ".join([*padded, row[3]]).rstrip(), highlight=False)
+
+
+def changes_table(changes: Sequence[Change]) -> Table:
+    """Whose score changes and by how much, as `ledger.changes` found it."""
+    shown = Table(box=None, pad_edge=False, header_style="bold")
+    shown.add_column("student", overflow="fold")
+    for heading in ("before", "after", "change"):
+        shown.add_column(heading, justify="right", no_wrap=True)
+    shown.add_column("exercises", overflow="fold")
+    for change in changes:
+        before, after = change.state_before or "new", change.state_after
+        states = "" if before == after else f"{before} → {after}"
+        moved = ", ".join(f"{number}: {_known(was)} → {_known(now)}" for number, was, now in change.exercises)
+        delta = "" if change.delta is None else Text(f"{change.delta:+g}", style="green" if change.delta > 0 else "red")
+        told = "; ".join(filter(None, [states, moved]))
+        shown.add_row(Text(_line(change.student)), _known(change.before), _known(change.after), delta, Text(told))
+    return shown
+
+
+def _known(value: float | None) -> str:
+    return "–" if value is None else points(value)
 
 
 def _line(text: str) -> str:

@@ -5,11 +5,14 @@ Course tests, `make grade` and newcomers use it. What each one must come out as 
 
 import copy
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from .errors import CourseError
 from .exercises import Exercise, Lecture, standalone_text
+from .settings import Settings
 
 FORGERY = '''
 import builtins, json, sys
@@ -68,27 +71,55 @@ EXPECTED = {
 }
 
 
+def write(lecture: Lecture, settings: Settings, folder: Path) -> list[str]:
+    """Write the sample class as `folder`/STUDENT/LECTURE/LECTURE.ipynb; what stood there of these students is replaced.
+
+    Raises:
+        CourseError: the lecture is not released yet.
+    """
+    name = f"{lecture.name}.ipynb"
+    try:
+        released = (settings.course / lecture.name / name).read_text(encoding="utf-8")
+        solved = (lecture.folder / name).read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise CourseError(f"{error.filename} is missing: run make notebooks, then autograder release {lecture.name}") from error
+    students = []
+    for student, text in sample_class(lecture, released, solved):
+        own = Path(folder) / student / lecture.name
+        shutil.rmtree(own, ignore_errors=True)
+        own.mkdir(parents=True)
+        (own / name).write_text(text, encoding="utf-8")
+        students.append(student)
+    return students
+
+
 def sample_class(lecture: Lecture, released: str, solved: str) -> Iterator[tuple[str, str]]:
     """(student, text of the notebook handed in) of the whole sample class.
 
     Args:
         released, solved: the two notebooks of the lecture, as JSON text.
     """
-    blank, answers = json.loads(released), _answers(json.loads(solved))
+    blank, answers = _read(released), _answers(_read(solved))
     full = _answered(blank, answers)
     chosen = _independent(lecture)
-    spoilt = lambda place, source: _text(_answered(blank, {**answers, chosen[place % len(chosen)].id: source(chosen[place % len(chosen)])}))
+    first, second, third = (chosen[place % len(chosen)] for place in range(3))
     yield "solved", _text(full)
     yield "blank", _text(blank)
     for exercise, wrong in _labelled(lecture):
-        yield wrong.sample, _text(_answered(blank, {**answers, exercise.id: standalone_text(wrong.function, exercise.id)}))
-    yield "syntax_error", spoilt(0, lambda e: answers[e.id] + "\n\ndef unfinished(:\n")
-    yield "endless_loop", spoilt(1, _endless)
-    yield "killed_kernel", spoilt(2, _killer)
-    yield "deleted_test", _text(_with_cells(full, lambda cells: [c for c in cells if _grade_id(c) != chosen[0].check_cell]))
-    yield "duplicated_test", _text(_with_cells(full, lambda cells: [*cells, *[c for c in cells if _grade_id(c) == chosen[0].check_cell]]))
+        yield wrong.sample, _spoilt(blank, answers, exercise, standalone_text(wrong.function, exercise.id))
+    yield "syntax_error", _spoilt(blank, answers, first, answers[first.id] + "\n\ndef unfinished(:\n")
+    yield "endless_loop", _spoilt(blank, answers, second, _endless(second))
+    yield "killed_kernel", _spoilt(blank, answers, third, _killer(third))
+    is_test = lambda cell: _grade_id(cell) == first.check_cell
+    yield "deleted_test", _text(_with_cells(full, lambda cells: [c for c in cells if not is_test(c)]))
+    yield "duplicated_test", _text(_with_cells(full, lambda cells: [*cells, *filter(is_test, cells)]))
     yield "broken_json", _text(full)[: len(_text(full)) // 2]
     yield "forged_score", _text(_with_cells(blank, _with_forgery))
+
+
+def _spoilt(blank, answers, exercise, source) -> str:
+    """The solved notebook with another text as the answer of one exercise."""
+    return _text(_answered(blank, {**answers, exercise.id: source}))
 
 
 def lost_exercise(lecture: Lecture, student: str) -> tuple[Exercise, str] | None:
@@ -143,6 +174,11 @@ def _answered(blank, answers):
 
 def _with_cells(notebook, change: Callable[[list], list]):
     return {**notebook, "cells": change(copy.deepcopy(notebook["cells"]))}
+
+
+def _read(text: str):
+    """A notebook with every cell's source as one text; files hold it as a list of lines, too."""
+    return _with_cells(json.loads(text), lambda cells: [{**c, "source": "".join(c["source"])} for c in cells])
 
 
 def _text(notebook) -> str:

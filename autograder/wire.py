@@ -29,18 +29,19 @@ class Unreadable(ValueError):
 # ---- questions ------------------------------------------------------------------------------------------------------
 
 
-def pack_question(cases, arguments, *, seed=0, driver="", gradient=False, fake_cuda=False) -> bytes:
+def pack_question(cases, arguments, *, seed=0, driver="", gradient=False, fake_cuda=False, device="cpu", threads=0) -> bytes:
     """The message that asks for a function's answers on `cases`, a list of tuples of values named `arguments`.
 
-    Tensors keep their strides, and those of one case that share memory share it again on the other side.
+    Tensors keep their strides, and those of one case that share memory share it again on the other side, which builds
+    them on `device` and uses `threads` of torch (0: as many as it finds).
     """
     tensors: dict[str, torch.Tensor] = {}
     nodes = []
     for case in cases:
         storages: dict[int, str] = {}
-        nodes.append([_node(value, tensors, storages) for value in case])
+        nodes.append([_on(device, _node(value, tensors, storages)) for value in case])
     meta = dict(cases=nodes, arguments=list(arguments), seed=seed, driver=driver, gradient=gradient, fake_cuda=fake_cuda)
-    return _message(tensors, meta)
+    return _message(tensors, {**meta, "threads": threads})
 
 
 def without_driver(question: bytes) -> bytes:
@@ -76,6 +77,17 @@ def probe_code(exercise: str, question: bytes) -> str:
         "finally:\n"
         "    del __probe__\n"
     )
+
+
+def _on(device, node):
+    """The same node with its tensors on `device`."""
+    if isinstance(node, list):
+        return [_on(device, item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "tensor" in node:
+        return {"tensor": {**node["tensor"], "device": device}}
+    return {key: _on(device, item) for key, item in node.items()}
 
 
 def _node(value, tensors, storages):
@@ -131,7 +143,7 @@ def _tensor_node(t, tensors, storages):
             "size": list(t.shape),
             "stride": list(t.stride()),
             "offset": t.storage_offset(),
-            "device": str(t.device),
+            "device": "cpu",
             "requires_grad": grad,
             "parameter": isinstance(t, torch.nn.Parameter),
         }
@@ -224,8 +236,8 @@ def _tree(node, tensors) -> Any:
     if kind == "set":
         return frozenset(_key(below(item)) for item in body)
     if kind == "slice":
-        start, stop, step = map(below, body)
-        return SeenObject("slice", f"{start}:{stop}:{step}")
+        start, stop, step = ("" if part is None else part for part in map(below, body))
+        return SeenObject("slice", f"{start}:{stop}:{step}" if step else f"{start}:{stop}")
     if kind == "tensor":
         return _seen_tensor(body, tensors)
     if kind in ("array", "scalar"):

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import torch
 
-from lecture_pictures.cells import CHANGED, Look, cell_width, legend, paint
-from lecture_pictures.notation import DrawingError, count, drawable, place, tuple_of, written
-from lecture_pictures.svg import BLUE, ORANGE, QUIET, Drawing, words_width
+from lecture_pictures.cells import CHANGED, HEIGHT, Look, cell_width, legend, paint
+from lecture_pictures.notation import DrawingError, count, drawable, labels_of, place, tuple_of, written
+from lecture_pictures.svg import BLUE, ORANGE, QUIET, WIDE, Drawing, words_width
 
 MOST_ROWS, MOST_COLUMNS = 12, 4
+ROW = 34  # px from row to row
 GIVEN = Look(ORANGE, weight=1.5)
 ABSENT = Look(line=QUIET, dashed=True)
 
@@ -102,42 +103,47 @@ def adagrad_row_map(param, state, grad, lr=0.1, eps=1e-10):
 
 
 def _columns(step):
-    """The captions of the blocks, with the values and looks of each row."""
+    """The captions of the blocks, with their values and the look of an element that has a gradient."""
     return (
-        ("grad", step.grad, GIVEN, True),
-        ("state", step.state, ABSENT, False),
-        ("new state", step.new_state, CHANGED, False),
-        ("param", step.param, ABSENT, False),
-        ("new param", step.new_param, CHANGED, False),
+        ("grad", step.grad, GIVEN),
+        ("state", step.state, ABSENT),
+        ("new state", step.new_state, CHANGED),
+        ("param", step.param, ABSENT),
+        ("new param", step.new_param, CHANGED),
     )
 
 
 def _draw_rows(drawing, y, step):
-    """A line for each row of the parameter; returns where they end."""
+    """A line for each row of the parameter; the blocks that do not fit beside the others go below; returns the end."""
     rows, columns = step.grad.shape
-    blocks = _columns(step)
-    x = 74
-    for caption, values, look, sparse in blocks:
-        width = cell_width([written(v) for v in values.flatten().tolist()], 38)
-        drawing.words(x, y + 8, caption, 13, "start", bold=True)
-        block = max(columns * width, words_width(caption, 13, bold=True))
-        for r in range(rows):
-            for c in range(columns):
-                given = bool(step.given[r, c])
-                label = written(values[r, c].item()) if given or not sparse else ""
-                shown = look if given else ABSENT
-                paint(drawing, x + c * width, y + 22 + r * 34, width, label, shown)
-        x += block + 22
-    for r in range(rows):
-        middle = y + 22 + r * 34 + 14
-        touched = r in step.touched
-        drawing.words(0, middle, f"row {r}", 12.5, "start", bold=touched)
-        if touched:
-            drawing.line((50, middle), (68, middle), colour=BLUE, weight=2, arrow=True)
     if not rows or not columns:
-        drawing.words(0, y + 36, "the parameter has no element", 13, "start", QUIET)
-        return y + 50
-    return y + 22 + rows * 34
+        drawing.words(0, y + 8, "the parameter has no element", 13, "start", QUIET)
+        return y + 20
+    x = _draw_row_names(drawing, y, step)
+    for caption, values, look in _columns(step):
+        labels = labels_of(values)
+        cell = cell_width(labels.values(), 38)
+        width = max(columns * cell, words_width(caption, 13, bold=True))
+        if x + width > WIDE:
+            y += 22 + rows * ROW + 16
+            x = _draw_row_names(drawing, y, step)
+        drawing.words(x, y + 8, caption, 13, "start", bold=True)
+        for (r, c), label in labels.items():
+            given = bool(step.given[r, c])
+            absent = "" if look is GIVEN and not given else label
+            paint(drawing, x + c * cell, y + 22 + r * ROW, cell, absent, look if given else ABSENT)
+        x += width + 22
+    return y + 22 + rows * ROW
+
+
+def _draw_row_names(drawing, y, step):
+    """The row numbers, with an arrow where a gradient came; returns where the blocks begin."""
+    for r in range(step.grad.shape[0]):
+        middle, touched = y + 22 + r * ROW + HEIGHT / 2, r in step.touched
+        right = drawing.words(0, middle, f"row {r}", 12.5, "start", bold=touched)
+        if touched:
+            drawing.line((right + 4, middle), (right + 22, middle), colour=BLUE, weight=2, arrow=True)
+    return 78
 
 
 def _words(title, facts, step):
@@ -147,6 +153,6 @@ def _words(title, facts, step):
             lines.append(f"row {r}: not touched")
         for c in range(step.grad.shape[1]):
             if step.given[r, c]:
-                g, s, t, p, q = (written(v[r, c].item()) for _, v, _, _ in _columns(step))
+                g, s, t, p, q = (written(v[r, c].item()) for _, v, _ in _columns(step))
                 lines.append(f"{place((r, c))}: grad {g}, state {s} → {t}, param {p} → {q}")
     return "\n".join(lines)

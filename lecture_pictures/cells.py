@@ -29,7 +29,7 @@ GHOST = Look(SKY, dashed=True, hatch="#8ccdf2")
 CHANGED = Look(YELLOW, weight=2.5, star=True)
 COPIED = Look(ORANGE, weight=2.5, dashed=True)
 SECOND = Look(ORANGE, weight=1.5)
-GHOST_SECOND = Look(ORANGE, dashed=True, hatch="#f4cf80")
+GHOST_SECOND = Look(ORANGE, weight=1.5, dashed=True, hatch="#f4cf80")
 RESULT = Look(PURPLE, weight=1.0)
 
 
@@ -76,26 +76,39 @@ class Grid:
     height: float
 
 
-def grid(shape, cell, numbered=True):
-    """The layout of a tensor of up to three dimensions, with cells `cell` px wide."""
+def grid(shape, cell):
+    """The layout of a tensor of up to three dimensions, with cells `cell` px wide.
+
+    A matrix is one tile, three dimensions are a tile for each first index. Tiles stand side by side, on a new line
+    where there is no room; a tile that is itself too wide is cut into several, as torch prints it.
+    """
     shape = tuple(shape)
-    blocks, rows, cols = (1, 1, 1, *shape)[-3:] if len(shape) < 3 else shape
-    left = 22 if numbered and len(shape) >= 2 else 0
-    top = (16 if numbered and shape else 0) + (18 if len(shape) == 3 else 0)
-    step = cols * cell + 18 + left
+    blocks, rows, cols = (1, 1, 1, *shape)[-3:]
+    left = 22 if len(shape) >= 2 else 0
+    top = (16 if shape else 0) + (18 if len(shape) == 3 else 0)
     corners, headers = {}, []
-    for b, r, c in product(range(blocks), range(rows), range(cols)):
-        index = (b, r, c)[3 - len(shape) :]
-        corners[index] = (b * step + left + c * cell, top + r * HEIGHT)
-    if numbered and shape and corners:
-        for b in range(blocks):
-            headers += [(b * step + left + (c + 0.5) * cell, top - 8, str(c)) for c in range(cols)]
-            if left:
-                headers += [(b * step + left - 11, top + (r + 0.5) * HEIGHT, str(r)) for r in range(rows)]
-            if len(shape) == 3:
-                headers.append((b * step + left + cols * cell / 2, 7, place((b, ":", ":"))))
-    width = blocks * step - 18 if corners else max(cell, 60)
-    return Grid(corners, headers, cell, width, top + max(rows, 1) * HEIGHT if corners else HEIGHT)
+    if 0 in shape:
+        return Grid(corners, headers, cell, max(cell, 60), HEIGHT)
+    fitting = max(1, int((WIDE - left) // cell))
+    x, y, width = 0, 0, 0
+    for b, first in product(range(blocks), range(0, cols, fitting)):
+        columns = range(first, min(first + fitting, cols))
+        tile = left + len(columns) * cell
+        if x and x + tile > WIDE:
+            x, y = 0, y + top + rows * HEIGHT + 14
+        for r, c in product(range(rows), columns):
+            corners[(b, r, c)[3 - len(shape) :]] = (x + left + (c - first) * cell, y + top + r * HEIGHT)
+        headers += _numbers(len(shape), x + left, y + top, cell, rows, columns, b)
+        width = max(width, x + tile)
+        x += tile + 18
+    return Grid(corners, headers, cell, width, y + top + rows * HEIGHT)
+
+
+def _numbers(ndim, x, y, cell, rows, columns, block):
+    """The headers of a tile whose cells begin at (x, y)."""
+    headers = [(x + (k + 0.5) * cell, y - 8, str(c)) for k, c in enumerate(columns) if ndim]
+    headers += [(x - 11, y + (r + 0.5) * HEIGHT, str(r)) for r in range(rows) if ndim >= 2]
+    return [*headers, (x + len(columns) * cell / 2, y - 25, place((block, ":", ":")))] if ndim == 3 else headers
 
 
 def cell_width(labels, least=34):

@@ -9,10 +9,15 @@ from dataclasses import dataclass
 
 import torch
 
+from lecture_pictures.activation import activation
+from lecture_pictures.adagrad import adagrad_row_map, adagrad_step
 from lecture_pictures.broadcast import broadcast
+from lecture_pictures.chain import STEPS, chain_step
 from lecture_pictures.indexing import code_of, index_overlay
+from lecture_pictures.masks import mask_grid
 from lecture_pictures.notation import DrawingError
 from lecture_pictures.picture import Picture, stacked
+from lecture_pictures.sparsity import sparse_layouts
 from lecture_pictures.strides import Strided, clipped, limits, stride_states, stride_view
 
 try:
@@ -75,6 +80,13 @@ def _slider(description, value, least, most):
     """A slider for whole numbers; its description is also its name for a screen reader."""
     style = {"description_width": "9em"}
     return ipywidgets.IntSlider(value, least, most, description=description, style=style, layout={"width": "30em"})
+
+
+def _decimal(description, value, least, most, step):
+    style = {"description_width": "9em"}
+    return ipywidgets.FloatSlider(
+        value, min=least, max=most, step=step, description=description, style=style, layout={"width": "30em"}
+    )
 
 
 def _menu(description, options, value):
@@ -172,3 +184,102 @@ def explore_broadcast(most=4):
     said = {"a0": "a.shape[0]", "a1": "a.shape[1]", "b0": "b rows (0: 1-d)", "b1": "b columns"}
     controls = {name: _slider(said[name], min(start[name], most), least[name], most) for name in least}
     return _explorer(controls, draw, states)
+
+
+FUNCTIONS = {
+    "sigmoid": torch.sigmoid,
+    "naive sigmoid": lambda x: 1 / (1 + torch.exp(-x)),
+    "relu": torch.relu,
+    "tanh": torch.tanh,
+    "softplus": torch.nn.functional.softplus,
+}
+
+
+def explore_activation():
+    """A menu of functions, with sliders for temperature τ, shift b and the range of x; the gradient below."""
+
+    def draw(chosen, tau, shift, reach):
+        f = FUNCTIONS[chosen]
+        curves = {f"{chosen}(x)": f}
+        if (tau, shift) != (1, 0):
+            curves[f"{chosen}((x − {shift:g}) / {tau:g})"] = lambda x: f((x - shift) / tau)
+        return activation(curves, -reach, reach, f"{chosen}, τ = {tau:g}, b = {shift:g}, x from {-reach} to {reach}")
+
+    shown = [("sigmoid", 0.25, 0, 6), ("sigmoid", 4, 0, 6), ("sigmoid", 1, 1, 6), ("naive sigmoid", 1, 0, 120)]
+    states = stacked("Activations: four settings", [draw(*setting) for setting in shown])
+    if ipywidgets is None:
+        return Explorer(states, {})
+    controls = {
+        "chosen": _menu("function", list(FUNCTIONS), "sigmoid"),
+        "tau": _decimal("temperature τ", 1.0, 0.25, 4.0, 0.25),
+        "shift": _decimal("shift b", 0.0, -3.0, 3.0, 0.5),
+        "reach": _slider("x from −n to n", 6, 2, 120),
+    }
+    return _explorer(controls, draw, states)
+
+
+def explore_chain(x=1.0):
+    """Sliders for the step and for x in sin(log(x² + 1)): three steps forward, four backward."""
+    states = stacked("Forward and backward: four of eight steps", [chain_step(step, x) for step in (0, 3, 5, 7)])
+    if ipywidgets is None:
+        return Explorer(states, {})
+    controls = {"step": _slider("step", 0, 0, STEPS), "x": _decimal("x", x, min(-3.0, x), max(3.0, x), 0.25)}
+    return _explorer(controls, chain_step, states)
+
+
+def explore_mask(data, mask, function=None, name="x", called="f"):
+    """A box that poisons what the mask hides.
+
+    Args:
+        data, mask, function, name, called: see mask_grid.
+    """
+
+    def draw(poison):
+        return mask_grid(data, mask, poison, function, name, called)
+
+    states = stacked(f"Mask grid of {name}, as given and poisoned", [draw(False), draw(True)])
+    if ipywidgets is None:
+        return Explorer(states, {})
+    return _explorer({"poison": ipywidgets.Checkbox(False, description="put NaN under the mask")}, draw, states)
+
+
+def explore_layouts(rows=4, columns=6):
+    """A slider for how many cells of a matrix are not zero, to find where sparse layouts begin to pay.
+
+    Args:
+        rows, columns: of the matrix, at most 64 cells.
+    """
+    cells = rows * columns
+    if not 1 <= cells <= 64:
+        raise DrawingError(f"{rows} × {columns} is {cells} cells, expected 1 to 64")
+    order = torch.randperm(cells, generator=torch.Generator().manual_seed(0))
+
+    def draw(entries):
+        matrix = torch.zeros(cells, dtype=torch.float64)
+        matrix[order[:entries]] = order[:entries].double() + 1
+        return sparse_layouts(matrix.view(rows, columns))
+
+    states = stacked("Layouts: four densities", [draw(n) for n in (0, cells // 8, cells // 3, cells)])
+    if ipywidgets is None:
+        return Explorer(states, {})
+    return _explorer({"entries": _slider("entries", cells // 8, 0, cells)}, draw, states)
+
+
+def explore_adagrad(param, state, grads, lr=0.1, eps=1e-10):
+    """A slider through the steps of Adagrad that a list of sparse gradients makes.
+
+    Args:
+        param, state, lr, eps: see adagrad_row_map.
+        grads: list of sparse_coo gradients, one a step, at least one.
+    """
+    if not grads:
+        raise DrawingError("grads is empty, expected one gradient for each step")
+    pictures = []
+    for grad in grads:
+        pictures.append(adagrad_row_map(param, state, grad, lr, eps))
+        step = adagrad_step(param, state, grad, lr, eps)
+        param, state = step.new_param, step.new_state
+    states = stacked(f"Adagrad: {len(grads)} steps", pictures)
+    if ipywidgets is None:
+        return Explorer(states, {})
+    return _explorer({"step": _slider("step", 1, 1, len(grads))}, lambda step: pictures[step - 1], states)

@@ -8,10 +8,10 @@ class DrawingError(ValueError):
 
 
 def written(value):
-    """One element in at most 9 characters: three significant digits, T and F for bools, a point in every finite float.
+    """One element, short: three significant digits or one place, T and F for bools, a point in every finite float.
 
-    >>> [written(v) for v in (7, True, 0.1 + 0.2, 1.0, -0.0, float("nan"), 123456.0)]
-    ['7', 'T', '0.3', '1.0', '-0.0', 'nan', '1.23e+05']
+    >>> [written(v) for v in (7, True, 0.1 + 0.2, 1.0, -0.0, float("nan"), 1234.5, 123456.0)]
+    ['7', 'T', '0.3', '1.0', '-0.0', 'nan', '1234.5', '1.23e+05']
     """
     if isinstance(value, bool):
         return "T" if value else "F"
@@ -19,7 +19,7 @@ def written(value):
         return str(value) if abs(value) < 10**7 else f"{value:.1e}"
     if isinstance(value, complex):
         return f"{value.real:.2g}{value.imag:+.2g}j"
-    digits = f"{value:.3g}"
+    digits = f"{value:.1f}" if 1000 <= abs(value) < 99999 else f"{value:.3g}"
     return digits + ".0" if digits.lstrip("-").isdigit() else digits
 
 

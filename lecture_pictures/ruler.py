@@ -240,7 +240,7 @@ def _draw_steps(drawing, gutter, bottom, width, r, steps, line):
         if r.stride[d] == 0:
             drawing.line((start, bottom), (start, y), (start + 12, y), (start + 12, bottom), colour=BLUE, arrow=True)
         elif target < last:
-            end = gutter + (target - first + 0.5) * width - 8
+            end = gutter + (target - first + 0.5) * width - 8 + 4 * lane
             drawing.line((start, bottom), (start, y), (end, y), (end, bottom), colour=BLUE, arrow=True)
         else:
             edge = gutter + (last - first) * width
@@ -262,7 +262,9 @@ def _draw_key(drawing, y, r, name):
     entries += [(SKIPPED, "skipped, kept all the same")] if "skipped" in roles else []
     entries += [(OUTSIDE, f"outside {name}")] if "outside" in roles else []
     if entries:
-        legend(drawing, 0, y + 12, entries)
+        y = legend(drawing, 0, y + 12, entries)
+    if any(more for _, more in _names(r).values()):
+        drawing.words(0, y + 8, "×n: n indices reach the cell; the first one is written", 12, "start")
 
 
 def _words(r, name, title, call):

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import torch
 
-from lecture_pictures.cells import HEIGHT, USED, Look, Panel, cell_width, draw_panels, legend, paint
+from lecture_pictures.cells import HEIGHT, USED, Look, Panel, cell_width, draw_panels, grid, legend, paint
 from lecture_pictures.notation import DrawingError, count, dtype_of, labels_of, place, rows, tuple_of, written
-from lecture_pictures.svg import INK, ORANGE, QUIET, SKY, Drawing, words_width
+from lecture_pictures.svg import INK, ORANGE, QUIET, SKY, WIDE, Drawing, words_width
 
 MOST = 64  # cells of the matrix
 INDEX_BYTES = 8  # int64, what torch uses
@@ -130,11 +130,9 @@ def sparse_layouts(matrix, name="m"):
     labels = labels_of(s.dense)
     held = set(s.entries)
     looks = {i: USED if i in held else ABSENT for i in labels}
-    y = draw_panels(drawing, y + 8, [Panel("dense: every cell is stored", labels, s.shape, looks)])
-    for layout in s.layouts[1:]:
-        y = _draw_arrays(drawing, y + 22, layout)
+    y = _draw_side_by_side(drawing, y + 8, s, Panel("dense: every cell is stored", labels, s.shape, looks))
     y = _draw_bars(drawing, y + 24, s)
-    legend(drawing, 0, y + 14, _key(s, held, labels))
+    legend(drawing, 0, y + 20, _key(s, held, labels))
     return drawing.picture(title, _words(title, notes, s, labels, held, name))
 
 
@@ -155,25 +153,49 @@ def _notes(s):
     return lines
 
 
-def _draw_arrays(drawing, y, layout):
-    """The arrays of a layout as rows of cells under one another; returns where they end."""
-    drawing.words(0, y, f"{layout.name}: {', '.join(layout.arrays)}", 13, "start", bold=True)
-    y += 14
+def _draw_side_by_side(drawing, y, s, dense):
+    """The dense cells, then the arrays of COO and CSR beside them, or below for want of room; returns the end."""
+    bottom = draw_panels(drawing, y, [dense])
+    x = grid(s.shape, cell_width(dense.labels.values(), 30)).width
+    x = max(x, words_width(dense.caption, 13, bold=True)) + 30
+    for layout in s.layouts[1:]:
+        width = _arrays_width(layout)
+        if x and x + width > WIDE:
+            x, y = 0, bottom + 20
+        bottom = max(bottom, _draw_arrays(drawing, x, y, layout))
+        x += width + 30
+    return bottom
+
+
+def _measures(layout):
+    """Width of the names of the arrays, of a cell, and how many cells fit a line."""
     gutter = max(words_width(name, 12) for name in layout.arrays) + 10
+    cell = cell_width([v for values in layout.arrays.values() for v in values], 30)
+    return gutter, cell, max(1, int((WIDE - gutter) // cell))
+
+
+def _arrays_width(layout):
+    gutter, cell, per_line = _measures(layout)
     longest = max(len(values) for values in layout.arrays.values())
-    width = cell_width([v for values in layout.arrays.values() for v in values], 30)
-    per_line = max(1, int((720 - gutter) // width))
+    return max(gutter + cell * min(max(longest, 2), per_line), words_width(layout.name, 13, bold=True))
+
+
+def _draw_arrays(drawing, x, y, layout):
+    """The arrays of a layout as rows of cells under one another; returns where they end."""
+    drawing.words(x, y + 8, layout.name, 13, "start", bold=True)
+    y += 22
+    gutter, cell, per_line = _measures(layout)
+    longest = max(len(values) for values in layout.arrays.values())
     for start in range(0, max(longest, 1), per_line):
         for name, values in layout.arrays.items():
-            drawing.words(gutter - 8, y + HEIGHT / 2, name, 12, "end")
-            piece = values[start : start + per_line]
-            for k, value in enumerate(piece):
-                paint(drawing, gutter + k * width, y, width, value, VALUE if name == "value" else INDEX)
+            drawing.words(x + gutter - 8, y + HEIGHT / 2, name, 12, "end")
+            for k, value in enumerate(values[start : start + per_line]):
+                paint(drawing, x + gutter + k * cell, y, cell, value, VALUE if name == "value" else INDEX)
             if not values:
-                drawing.words(gutter + 4, y + HEIGHT / 2, "(empty)", 12, "start", QUIET)
+                drawing.words(x + gutter, y + HEIGHT / 2, "(empty)", 12, "start", QUIET)
             y += HEIGHT + 3
         y += 6
-    return y - 6
+    return y - 9
 
 
 def _draw_bars(drawing, y, s):

@@ -20,6 +20,13 @@ class Strided:
     stride: tuple
     offset: int = 0
 
+    def __post_init__(self):
+        if len(self.size) != len(self.stride):
+            raise DrawingError(
+                f"size {self.size} and stride {self.stride} have {len(self.size)} and {len(self.stride)} numbers: "
+                "they must have one for each dimension"
+            )
+
     @property
     def last_cell(self):
         """The furthest cell that is read; None if nothing is."""
@@ -71,11 +78,6 @@ def stride_view(size, stride, offset=0, cells=12, name="v"):
 def _check(view, cells):
     if not 1 <= cells <= MOST_CELLS:
         raise DrawingError(f"cells is {cells}, expected 1 to {MOST_CELLS}")
-    if len(view.size) != len(view.stride):
-        raise DrawingError(
-            f"size {view.size} and stride {view.stride} have {len(view.size)} and {len(view.stride)} numbers: "
-            "they must have one for each dimension"
-        )
     if min((*view.size, *view.stride, view.offset)) < 0:
         raise DrawingError(
             f"size {view.size}, stride {view.stride}, offset {view.offset}: torch allows no negative number here"

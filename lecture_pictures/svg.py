@@ -65,6 +65,8 @@ class Drawing:
     def words(self, x, y, words, size=13, anchor="middle", colour=INK, mono=False, bold=False):
         """Words whose vertical centre is y; anchor is the side of x they stand on: start, middle or end."""
         words = str(words)
+        if not words:
+            return x
         look = f'font-family="{MONO if mono else SANS}" font-size="{size}" text-anchor="{anchor}" fill="{colour}"'
         look += ' font-weight="bold"' if bold else ""
         text = escaped(words)

@@ -54,7 +54,8 @@ print("torch is the course's release: ", torch.__version__.startswith("2.13"))
 # %% concepts=["L-G"]
 def plus_one(x):
     """A first attempt: the numbers come out right, and still something is wrong."""
-    return x.add_(1)
+    x += 1
+    return x
 
 
 try:
@@ -64,14 +65,14 @@ except AssertionError:
 
 # %% [markdown]
 # **Hint.** Every exercise has three hints: first an idea, then where to look, then nearly the code. Each call gives
-# one more. Hints cost no points.
+# one more. Hints cost no points. Run the next cell to see the first.
+#
+# **Green.** `x += 1` writes into the tensor that it was given; `x + 1` makes a new one. So in the cell after
+# the hint, replace the line `raise NotImplementedError` by `return x + 1`, indented like the line it replaces. Run
+# it, then run the check below it.
 
 # %%
 hint(plus_one)
-
-# %% [markdown]
-# **Green.** A tensor method that ends in `_` writes into its tensor; `x + 1` makes a new one. So write
-# `return x + 1` in the next cell, in place of the last line, run it, and run the check below it.
 
 # %% exercise="plus_one"
 def plus_one(x):
@@ -87,8 +88,8 @@ check(plus_one)
 # If the title of that table starts with ✓, you have your first green. A check is never finished with you: change your
 # answer and run both cells again, as often as you like.
 #
-# **Where it breaks.** A check looks at the function *as it is in memory*. After a change, run the exercise's cell first,
-# then the check. When the two seem to disagree, use *Restart Kernel and Run All Cells* from the Kernel menu.
+# **Where it breaks.** A check looks at the function *as it is in memory*. After a change, run the exercise's cell
+# first, then the check. When the two seem to disagree, use *Restart Kernel and Run All Cells* from the Kernel menu.
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 3 minutes.** Let everybody reach the ✓ before you go on; walk around once. Common answers: “I ran the
@@ -115,12 +116,12 @@ print(torch.tensor([True, False]).dtype)
 # %% [markdown]
 # **Rule.** `torch.tensor` takes the type from the values, unless you name one with `dtype=`.
 #
-# The second question is about something that the worked exercise has shown already.
+# The second question is about names. A method that ends in `_`, such as `add_`, writes into its tensor, as `+=` does.
 #
-# {{question P3}}
+# {{question P2}}
 
 # %%
-predict("P3", "b")
+predict("P2", "b")
 
 # %%
 x = torch.tensor([1, 2])
@@ -145,6 +146,8 @@ print(torch.tensor([[1, 2], [3, 4]], dtype=torch.float32))
 print(torch.full((1, 4), 9))
 
 # %% [markdown]
+# Now you (objective 4). Replace the line `raise NotImplementedError` by your answer.
+#
 # {{card two_by_three}}
 
 # %% exercise="two_by_three"
@@ -177,10 +180,10 @@ print("float32, then float64:", torch.tensor(0.1).double().item())
 # %% [markdown]
 # ## How grading works
 #
-# {{question P2}}
+# {{question P3}}
 
 # %%
-predict("P2", "b")
+predict("P3", "b")
 
 # %% [markdown]
 # - **Points** come from the code cells marked as exercises. Each gives its points in full or not at all.
@@ -188,8 +191,8 @@ predict("P2", "b")
 #   such as empty tensors. So write for every input that the task allows.
 # - **More than the value** can count: the dtype, whether an argument was changed, whether memory is shared, whether
 #   there is a loop. The card of each exercise says what is checked.
-# - **What you may change**: the cells of exercises, and any cells you add. The check cells are locked; if one gets lost,
-#   `autograder doctor 00_start.ipynb` brings it back.
+# - **What you may change**: the cells of exercises, and any cells you add. The check cells are locked; if one gets
+#   lost, `autograder doctor 00_start.ipynb` brings it back.
 # - **Before you hand in**: *Restart Kernel and Run All Cells*. What works then works when it is graded.
 #
 # The line below shows how far you are. It counts what passed since the kernel started.

@@ -1,10 +1,10 @@
-"""Broken submissions, each made from a notebook of a lecture: what students and their tools do to it, and what becomes of it.
+"""Broken submissions, each made from a notebook of a lecture: what students and their tools do to it.
 
     for name, broken in BROKEN.items():
-        broken.make(folder, handed)     # folder = STUDENT/LECTURE, empty; handed = a released or solved notebook's JSON text
+        broken.make(folder, handed, released)  # folder: STUDENT/LECTURE, empty; the others: notebooks as JSON
 
-`folder.name` is the lecture's name. Everything is found in the notebook by nbgrader's metadata, so any lecture will do that
-has a setup cell and two exercises with checks.
+`folder.name` is the lecture's name. Everything is found in the notebook by nbgrader's metadata, so any lecture will do
+that has a setup cell and two exercises with checks.
 """
 
 import copy
@@ -26,32 +26,36 @@ class Broken:
     """One way to break a submission.
 
     Attributes:
-        make: writes the files, make(folder, handed).
+        make: writes the files, make(folder, handed, released); released is needed where handed is solved.
         state: "graded", "repaired" or "ungradable".
         says: words that its repairs, or the reason why it is ungradable, must hold.
         lost: how many exercises a solved notebook loses by it (meaningless when it is ungradable).
+        gone: how many of the released cells that nbgrader knows are not in the repaired notebook.
     """
 
-    make: Callable[[Path, str], None]
+    make: Callable[..., None]
     state: str
     says: tuple[str, ...] = field(default=())
     lost: int = 0
+    gone: int = 0
 
 
 BROKEN: dict[str, Broken] = {}
 
 
-def broken(state: str, *says: str, lost: int = 0):
+def broken(state: str, *says: str, **counts: int):
     """Enter a function make(folder, handed) into BROKEN under its name."""
 
     def label(make):
-        BROKEN[make.__name__] = Broken(make, state, says, lost)
+        BROKEN[make.__name__] = Broken(
+            lambda folder, handed, released="": make(folder, plain(handed)), state, says, **counts
+        )
         return make
 
     return label
 
 
-def edited(state: str, *says: str, lost: int = 0):
+def edited(state: str, *says: str, **counts: int):
     """Enter a function that edits a notebook, edit(notebook) -> notebook or None, as a submission of the right name."""
 
     def label(edit):
@@ -60,12 +64,27 @@ def edited(state: str, *says: str, lost: int = 0):
             write(folder, json.dumps(edit(notebook) or notebook, indent=1))
 
         make.__name__ = edit.__name__
-        return broken(state, *says, lost=lost)(make)
+        return broken(state, *says, **counts)(make)
 
     return label
 
 
-def recoded(state: str, *says: str, lost: int = 0):
+def edited_with_stubs(state: str, *says: str):
+    """The same for edit(notebook, stubs), stubs being the released texts of the answers by grade_id."""
+
+    def label(edit):
+        def make(folder, handed, released=""):
+            notebook = json.loads(plain(handed))
+            edit(notebook, {grade_id(cell): cell["source"] for cell in answers(json.loads(plain(released or handed)))})
+            write(folder, json.dumps(notebook, indent=1))
+
+        BROKEN[edit.__name__] = Broken(make, state, says)
+        return make
+
+    return label
+
+
+def recoded(state: str, *says: str):
     """Enter a function that turns the notebook's JSON text into the bytes that are handed in."""
 
     def label(recode):
@@ -73,9 +92,17 @@ def recoded(state: str, *says: str, lost: int = 0):
             (folder / f"{folder.name}.ipynb").write_bytes(recode(handed))
 
         make.__name__ = recode.__name__
-        return broken(state, *says, lost=lost)(make)
+        return broken(state, *says)(make)
 
     return label
+
+
+def plain(handed: str) -> str:
+    """The notebook with every cell's source as one text, laid out as Jupyter does."""
+    notebook = json.loads(handed)
+    for cell in notebook["cells"]:
+        cell["source"] = "".join(cell["source"])
+    return json.dumps(notebook, indent=1, ensure_ascii=False)
 
 
 def write(folder: Path, text: str, name: str = "") -> Path:
@@ -87,7 +114,8 @@ def write(folder: Path, text: str, name: str = "") -> Path:
 
 def small_release(lecture: str = LECTURE) -> str:
     """A released notebook by hand: setup, two exercises with checks, a written answer, text between them."""
-    setup = f'import torch\nfrom autograder.check import Checker\n\ncheck = Checker("{lecture}")\npredict, hint = check.predict, check.hint'
+    setup = f'import torch\nfrom autograder.check import Checker\n\ncheck = Checker("{lecture}")'
+    setup += "\npredict, hint = check.predict, check.hint"
     stub = 'def {}(x, k):\n    """{}"""\n    # YOUR CODE HERE\n    raise NotImplementedError()'
     cells = [
         text("intro", "# Indexing\n\nA picture is worth a thousand words – même ici."),
@@ -103,10 +131,15 @@ def small_release(lecture: str = LECTURE) -> str:
     ]
     kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1, ensure_ascii=False)
+    return json.dumps(
+        {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1, ensure_ascii=False
+    )
 
 
-SOLUTIONS = {"last_row": "def last_row(x, k):\n    return x[-1, ::k]", "column": "def column(x, k):\n    y = x[:, k]\n    return y"}
+SOLUTIONS = {
+    "last_row": "def last_row(x, k):\n    return x[-1, ::k]",
+    "column": "def column(x, k):\n    y = x[:, k]\n    return y",
+}
 
 
 def small_solution(lecture: str = LECTURE) -> str:
@@ -125,7 +158,11 @@ def code(id: str, source: str, **mark) -> dict:
 
 
 def text(id: str, source: str, **mark) -> dict:
-    metadata = {"nbgrader": {"grade": False, "locked": False, "solution": False, **mark, "grade_id": id, "schema_version": 3}} if mark else {}
+    metadata = (
+        {"nbgrader": {"grade": False, "locked": False, "solution": False, **mark, "grade_id": id, "schema_version": 3}}
+        if mark
+        else {}
+    )
     return {"cell_type": "markdown", "id": id.replace("_", "-"), "metadata": metadata, "source": source}
 
 
@@ -150,7 +187,14 @@ def index(notebook: dict, cell: dict) -> int:
 
 
 def plain_code(source: str) -> dict:
-    return {"cell_type": "code", "execution_count": None, "id": "extra", "metadata": {}, "outputs": [], "source": source}
+    return {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "extra",
+        "metadata": {},
+        "outputs": [],
+        "source": source,
+    }
 
 
 # Checks, answers and setup: deleted, doubled, moved, split, renamed, changed
@@ -231,12 +275,12 @@ def cells_of_last_year(notebook):
     notebook["cells"].append(old)
 
 
-@edited("repaired", "answer cell of", "is missing; the exercise counts as not answered", lost=1)
+@edited("repaired", "answer cell of", "is missing; the exercise counts as not answered", lost=1, gone=1)
 def deleted_answer(notebook):
     notebook["cells"].remove(answers(notebook)[0])
 
 
-@edited("repaired", "is missing", "was put back", lost=1)
+@edited("repaired", "is missing", "was put back", lost=1, gone=1)
 def deleted_answer_and_check(notebook):
     notebook["cells"].remove(answers(notebook)[0])
     notebook["cells"].remove(checks(notebook)[0])
@@ -248,12 +292,10 @@ def duplicated_answer(notebook):
     notebook["cells"].insert(index(notebook, cell) + 1, copy.deepcopy(cell))
 
 
-@edited("repaired", "twice; one counts as the answer")
-def answer_doubled_by_an_empty_one_below(notebook):
+@edited_with_stubs("repaired", "twice; one counts as the answer")
+def answer_doubled_by_an_empty_one_below(notebook, stubs):
     cell = answers(notebook)[0]
-    stub = copy.deepcopy(cell)
-    released = {grade_id(c): c["source"] for c in json.loads(small_release())["cells"]}
-    stub["source"] = released.get(grade_id(cell), cell["source"])
+    stub = copy.deepcopy(cell) | {"source": stubs[grade_id(cell)]}
     notebook["cells"].insert(index(notebook, cell) + 1, stub)
 
 
@@ -271,13 +313,19 @@ def answer_deleted_and_written_anew(notebook):
     notebook["cells"][index(notebook, cell)] = plain_code(cell["source"])
 
 
-@edited("repaired", "another cell that defines", "was taken as the answer")
-def answer_in_a_cell_below_the_check(notebook):
+@edited_with_stubs("repaired", "another cell that defines", "was taken as the answer")
+def answer_in_a_cell_below_the_check(notebook, stubs):
     cell, check = answers(notebook)[0], checks(notebook)[0]
-    released = {grade_id(c): c["source"] for c in json.loads(small_release())["cells"]}
     extra = plain_code(cell["source"].replace("):", "):  # mine", 1))
-    cell["source"] = released.get(grade_id(cell), cell["source"])
+    cell["source"] = stubs[grade_id(cell)]
     notebook["cells"].insert(index(notebook, check) + 1, extra)
+
+
+@edited("repaired", "is defined in another cell, which counts", gone=1)
+def two_answers_in_one_cell(notebook):
+    first, second = answers(notebook)[:2]
+    first["source"] += f"\n\n\n{second['source']}"
+    notebook["cells"].remove(second)
 
 
 @edited("repaired", "had become a markdown cell; it was made a code cell again")
@@ -335,7 +383,10 @@ def exported_by_another_editor(notebook):
     for number, cell in enumerate(notebook["cells"]):
         cell["metadata"] = {"id": f"aB{number}", "colab": {"base_uri": "https://example.org"}}
         del cell["id"]
-    notebook |= {"nbformat_minor": 0, "metadata": {"colab": {"provenance": []}, "kernelspec": {"name": "python3", "display_name": "Python 3"}}}
+    notebook |= {
+        "nbformat_minor": 0,
+        "metadata": {"colab": {"provenance": []}, "kernelspec": {"name": "python3", "display_name": "Python 3"}},
+    }
     return notebook
 
 
@@ -360,7 +411,10 @@ def own_cells_added(notebook):
 @edited("repaired", "marked for grading that this lecture does not have")
 def own_cell_that_claims_points(notebook):
     forged = copy.deepcopy(checks(notebook)[0])
-    forged["source"], forged["metadata"]["nbgrader"] = "1000.0", {"grade": True, "grade_id": ["x"], "points": 1000, "locked": False}
+    forged["source"], forged["metadata"]["nbgrader"] = (
+        "1000.0",
+        {"grade": True, "grade_id": ["x"], "points": 1000, "locked": False},
+    )
     notebook["cells"].append(forged)
 
 
@@ -433,7 +487,9 @@ def cell_type_unknown(notebook):
 
 @edited("graded")
 def outputs_malformed(notebook):
-    for cell, outputs in zip(answers(notebook) + checks(notebook), (None, "text", [None], [{"output_type": 3}]), strict=False):
+    for cell, outputs in zip(
+        answers(notebook) + checks(notebook), (None, "text", [None], [{"output_type": 3}]), strict=False
+    ):
         cell["outputs"] = outputs
         cell["execution_count"] = "twelve"
 
@@ -455,7 +511,10 @@ def kernelspec_null(notebook):
 
 @edited("repaired", "language 'R'")
 def kernelspec_of_another_language(notebook):
-    notebook["metadata"] = {"kernelspec": {"name": "ir", "language": "R", "display_name": "R"}, "language_info": {"name": "R"}}
+    notebook["metadata"] = {
+        "kernelspec": {"name": "ir", "language": "R", "display_name": "R"},
+        "language_info": {"name": "R"},
+    }
 
 
 @edited("graded")
@@ -479,12 +538,20 @@ def nbformat_3(notebook):
     for cell in notebook["cells"]:
         old = {"cell_type": cell["cell_type"], "metadata": cell["metadata"]}
         if cell["cell_type"] == "code":
-            cells.append(old | {"input": cell["source"].splitlines(True), "language": "python", "outputs": [], "collapsed": False})
+            cells.append(
+                old
+                | {"input": cell["source"].splitlines(True), "language": "python", "outputs": [], "collapsed": False}
+            )
         elif cell["source"].startswith("## "):
             cells.append(old | {"cell_type": "heading", "level": 2, "source": cell["source"][3:]})
         else:
             cells.append(old | {"source": cell["source"]})
-    return {"metadata": {"name": ""}, "nbformat": 3, "nbformat_minor": 0, "worksheets": [{"cells": cells, "metadata": {}}]}
+    return {
+        "metadata": {"name": ""},
+        "nbformat": 3,
+        "nbformat_minor": 0,
+        "worksheets": [{"cells": cells, "metadata": {}}],
+    }
 
 
 @edited("repaired", "bare list of cells")
@@ -645,7 +712,7 @@ def pdf_called_ipynb(handed):
 
 @recoded("ungradable", "Python script")
 def script_called_ipynb(handed):
-    return "#!/usr/bin/env python\n# coding: utf-8\n\n# In[1]:\n\nimport torch\n".encode()
+    return b"#!/usr/bin/env python\n# coding: utf-8\n\n# In[1]:\n\nimport torch\n"
 
 
 @recoded("ungradable", "plain text")
@@ -763,7 +830,13 @@ def folder_of_the_lecture_spelt_otherwise(folder, handed):
 @broken("graded")
 def remains_of_operating_systems(folder, handed):
     write(folder, handed)
-    for name in (".DS_Store", "Thumbs.db", "__MACOSX/._x.ipynb", ".ipynb_checkpoints/x-checkpoint.ipynb", "__pycache__/a.pyc"):
+    for name in (
+        ".DS_Store",
+        "Thumbs.db",
+        "__MACOSX/._x.ipynb",
+        ".ipynb_checkpoints/x-checkpoint.ipynb",
+        "__pycache__/a.pyc",
+    ):
         write(folder, "junk", name)
 
 
@@ -807,10 +880,27 @@ def data_too_large(folder, handed):
         file.truncate(64 * 2**20)
 
 
-@broken("repaired", "torch.py was left out", "random.py", "numpy/__init__.py", "sitecustomize.py", "here.pth", "autograder.py")
+@broken(
+    "repaired",
+    "torch.py was left out",
+    "random.py",
+    "numpy/__init__.py",
+    "sitecustomize.py",
+    "here.pth",
+    "autograder.py",
+)
 def files_that_shadow_libraries(folder, handed):
     write(folder, handed)
-    for name in ("torch.py", "random.py", "numpy/__init__.py", "sitecustomize.py", "here.pth", "autograder.py", "Torch.PY", "helper.py"):
+    for name in (
+        "torch.py",
+        "random.py",
+        "numpy/__init__.py",
+        "sitecustomize.py",
+        "here.pth",
+        "autograder.py",
+        "Torch.PY",
+        "helper.py",
+    ):
         write(folder, "raise SystemExit", name)
 
 
@@ -857,5 +947,5 @@ def file_names_that_break_things(folder, handed):
 def thousands_of_files(folder, handed):
     write(folder, handed)
     (folder / "many").mkdir()
-    for number in range(5100):
+    for number in range(2100):
         (folder / "many" / f"{number:05d}").touch()

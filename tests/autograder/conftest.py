@@ -1,4 +1,4 @@
-"""The small lecture that the engine's tests grade."""
+"""A small lecture: for the engine's tests its exercises, for those of the workflow a course of its own, built once."""
 
 import json
 import shutil
@@ -11,6 +11,7 @@ from autograder.checks import FILE
 from autograder.exercises import load_lecture
 from autograder.settings import load_settings
 
+ROOT = Path(__file__).parents[2]
 FIXTURES = Path(__file__).parent / "fixtures" / "solutions"
 
 
@@ -49,3 +50,29 @@ def handed_in(tiny):
         return json.dumps({"cells": cells[:after] + new + cells[after:], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
     return build
+
+
+@pytest.fixture(scope="session")
+def built_course(tmp_path_factory):
+    """The folder of a course with one small lecture, its notebook executed; not to be changed."""
+    root = tmp_path_factory.mktemp("course")
+    shutil.copytree(FIXTURES, root / "solutions")
+    shutil.copy(ROOT / "nbgrader_config.py", root)
+    notebooks.build(load_lecture("10_tiny", root / "solutions"))
+    return root
+
+
+@pytest.fixture
+def course(built_course, tmp_path):
+    """A copy of the built course, to be changed at will."""
+    return Path(shutil.copytree(built_course, tmp_path / "course_folder"))
+
+
+@pytest.fixture
+def settings(course):
+    return load_settings(course)
+
+
+@pytest.fixture
+def lecture(course):
+    return load_lecture("10_tiny", course / "solutions")

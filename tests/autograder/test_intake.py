@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 from nbgrader.nbgraderformat import MetadataValidator
 
-from autograder.errors import CourseError, UsageError
+from autograder.errors import CourseError, EngineError, UsageError
 from autograder.exercises import Lecture
 from autograder.intake import find, handed_in_at, read
 from autograder.settings import load_settings
@@ -49,7 +49,7 @@ def hand_in(tmp_path, limits):
     def submission(make, handed=SOLUTION):
         folder = tmp_path / "class" / "anna" / LECTURE
         folder.mkdir(parents=True)
-        make(folder, handed)
+        make(folder, handed, RELEASE)
         (found,) = find(tmp_path / "class", LECTURE)
         return read(found, LECTURE_RECORD, RELEASE, limits)
 
@@ -92,8 +92,7 @@ def test_a_repaired_notebook_is_valid_and_holds_every_released_cell_in_order(nam
     assert submission.notebook.encode()  # nothing in it that cannot be written
     released = {grade_id(cell): cell for cell in json.loads(RELEASE)["cells"] if grade_id(cell)}
     handed = {grade_id(cell): cell for cell in cells(submission) if grade_id(cell)}
-    lost = BROKEN[name].lost
-    assert len(released) - len(handed) == lost and set(handed) <= set(released)
+    assert len(released) - len(handed) == BROKEN[name].gone and set(handed) <= set(released)
     for id, cell in handed.items():
         assert cell["metadata"] == released[id]["metadata"]
         if cell["metadata"]["nbgrader"]["locked"]:
@@ -133,7 +132,7 @@ def test_nothing_handed_in_is_changed(tmp_path, limits):
     for name, broken in BROKEN.items():
         folder = tmp_path / name / "anna" / LECTURE
         folder.mkdir(parents=True)
-        broken.make(folder, SOLUTION)
+        broken.make(folder, SOLUTION, RELEASE)
         before = snapshot(tmp_path / name)
         (found,) = find(tmp_path / name, LECTURE)
         read(found, LECTURE_RECORD, RELEASE, limits)
@@ -154,7 +153,7 @@ def edit(notebook_text, change):
 
 
 def hand_in_edited(hand_in, change, handed=SOLUTION):
-    return hand_in(lambda folder, text: write(folder, edit(text, change)), handed)
+    return hand_in(lambda folder, text, _: write(folder, edit(text, change)), handed)
 
 
 def test_a_check_that_was_put_back_stands_right_after_its_answer(hand_in):
@@ -195,7 +194,9 @@ def test_a_written_answer_that_lost_its_mark_is_found_below_its_question(hand_in
         notebook["cells"][-1]["metadata"] = {}
 
     order = cells(hand_in_edited(hand_in, change))
-    assert [cell["source"] for cell in order if grade_id(cell) == "why_view"] == ["It shares the storage, with another stride."]
+    assert [cell["source"] for cell in order if grade_id(cell) == "why_view"] == [
+        "It shares the storage, with another stride."
+    ]
 
 
 def test_a_deleted_written_answer_is_put_back_unanswered(hand_in):
@@ -209,7 +210,10 @@ def test_outputs_and_counts_and_tags_of_students_never_reach_the_run(hand_in):
         for cell in notebook["cells"]:
             cell["metadata"]["tags"] = ["skip-execution"]
             if cell["cell_type"] == "code":
-                cell["outputs"], cell["execution_count"] = [{"output_type": "stream", "name": "stdout", "text": "2.0"}], 7
+                cell["outputs"], cell["execution_count"] = (
+                    [{"output_type": "stream", "name": "stdout", "text": "2.0"}],
+                    7,
+                )
 
     for cell in cells(hand_in_edited(hand_in, change)):
         assert "tags" not in cell["metadata"] and not cell.get("outputs") and cell.get("execution_count") is None
@@ -221,7 +225,7 @@ def test_pictures_in_a_text_cell_are_kept(hand_in):
 
 
 def test_files_of_the_release_win_over_those_handed_in(hand_in):
-    def make(folder, handed):
+    def make(folder, handed, _):
         write(folder, handed)
         write(folder, "forged", "checks.json")
         write(folder, "mine", "data/own.csv")
@@ -237,6 +241,10 @@ def test_files_go_by_their_path_from_the_notebooks_folder(hand_in):
 def test_of_files_that_shadow_libraries_only_the_others_are_kept(hand_in):
     files = hand_in(BROKEN["files_that_shadow_libraries"].make).files
     assert set(files) == {"checks.json", "data/given.csv", "helper.py"}
+
+
+def test_a_timestamp_is_kept_only_where_it_is_one(hand_in):
+    assert "timestamp.txt" not in hand_in(BROKEN["timestamp_unreadable"].make).files
 
 
 def test_the_digest_tells_contents_and_names_apart(tmp_path, limits):
@@ -362,9 +370,30 @@ def test_a_stray_folder_of_the_lecture_does_not_hide_the_class(tmp_path):
     assert [record.original for record in find(tmp_path, LECTURE)] == [LECTURE, "anna", "ben"]
 
 
+def test_one_folder_that_cannot_be_listed_fails_alone(tmp_path, limits, monkeypatch):
+    for name in ("anna", "ben"):
+        write(tmp_path / name / LECTURE, SOLUTION, f"{LECTURE}.ipynb")
+    scandir = os.scandir
+
+    def refusing(path):
+        if Path(path).is_relative_to(tmp_path / "anna"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    anna, ben = find(tmp_path, LECTURE)
+    with pytest.raises(EngineError, match=r"Permission denied.*check its permissions"):
+        read(anna, LECTURE_RECORD, RELEASE, limits)
+    assert read(ben, LECTURE_RECORD, RELEASE, limits).ungradable is None
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (
+            lambda path: [write(path / LECTURE / name, RELEASE, f"{LECTURE}.ipynb") for name in ("anna", "ben")],
+            f"give .*{LECTURE} instead",
+        ),
         (lambda path: None, "does not exist"),
         (lambda path: path.write_text("x"), "is a file"),
         (lambda path: path.mkdir(), "no student's folder"),
@@ -382,11 +411,23 @@ def test_a_path_that_holds_no_class_is_refused_with_what_was_expected(tmp_path, 
 # Anything at all
 
 
-PROPERTY = settings(max_examples=150, deadline=5000, suppress_health_check=list(HealthCheck), derandomize=True, database=None)
-SCRAPS = strategies.sampled_from(["cells", "cell_type", "source", "metadata", "nbgrader", "grade_id", "id", "last_row", "code", "check_column"])
+PROPERTY = settings(
+    max_examples=150, deadline=5000, suppress_health_check=list(HealthCheck), derandomize=True, database=None
+)
+SCRAPS = strategies.sampled_from(
+    ["cells", "cell_type", "source", "metadata", "nbgrader", "grade_id", "id", "last_row", "code", "check_column"]
+)
 JSON = strategies.recursive(
-    strategies.none() | strategies.booleans() | strategies.integers() | strategies.floats() | SCRAPS | strategies.text(max_size=20),
-    lambda below: strategies.lists(below, max_size=4) | strategies.dictionaries(SCRAPS | strategies.text(max_size=5), below, max_size=5),
+    strategies.none()
+    | strategies.booleans()
+    | strategies.integers()
+    | strategies.floats()
+    | SCRAPS
+    | strategies.text(max_size=20),
+    lambda below: (
+        strategies.lists(below, max_size=4)
+        | strategies.dictionaries(SCRAPS | strategies.text(max_size=5), below, max_size=5)
+    ),
     max_leaves=25,
 )
 
@@ -416,7 +457,11 @@ def test_any_bytes_become_a_submission(one_folder, limits, data):
 
 
 @PROPERTY
-@given(at=strategies.integers(0, len(SOLUTION.encode())), cut=strategies.integers(0, 40), put=strategies.binary(max_size=20))
+@given(
+    at=strategies.integers(0, len(SOLUTION.encode())),
+    cut=strategies.integers(0, 40),
+    put=strategies.binary(max_size=20),
+)
 def test_a_notebook_with_any_damage_becomes_a_submission(one_folder, limits, at, cut, put):
     data = SOLUTION.encode()
     submitted(one_folder, limits, data[:at] + put + data[at + cut :])
@@ -433,9 +478,11 @@ def test_any_json_becomes_a_submission(one_folder, limits, value):
 def test_a_notebook_with_anything_in_place_of_its_parts_becomes_a_submission(one_folder, limits, data):
     notebook = json.loads(SOLUTION)
     for _ in range(data.draw(strategies.integers(1, 4))):
-        place = data.draw(strategies.sampled_from([notebook, *filter(dict.__instancecheck__, notebook["cells"])])) if isinstance(
-            notebook.get("cells"), list
-        ) else notebook
+        place = (
+            data.draw(strategies.sampled_from([notebook, *filter(dict.__instancecheck__, notebook["cells"])]))
+            if isinstance(notebook.get("cells"), list)
+            else notebook
+        )
         place[data.draw(strategies.sampled_from(sorted(place, key=str) or ["x"]))] = data.draw(JSON)
     submitted(one_folder, limits, json.dumps(notebook).encode())
 
@@ -446,10 +493,14 @@ def test_a_notebook_with_anything_in_place_of_its_parts_becomes_a_submission(one
         b"<<<<<<< \n" * 200_000,
         b"<<<<<<<\n=======\n>>>>>>>\n" * 50_000,
         b'"' + b'\\"' * 1_000_000,
-        b'{"cells": [' + b'{"cell_type":"code","source":"def last_row","metadata":{"nbgrader":{"grade_id":"last_row"}}},' * 4000 + b"{}]}",
+        b'{"cells": ['
+        + b'{"cell_type":"code","source":"def last_row","metadata":{"nbgrader":{"grade_id":"last_row"}}},' * 4000
+        + b"{}]}",
         b'{"cells": [' + b"," * 1_000_000,
         b"\n" * 2_000_000 + b"%",
-        b'{"cells": [{"cell_type": "code", "source": "' + b"\\n" * 2_000_000 + b'", "metadata": {"nbgrader": {"grade_id": "setup"}}}]}',
+        b'{"cells": [{"cell_type": "code", "source": "'
+        + b"\\n" * 2_000_000
+        + b'", "metadata": {"nbgrader": {"grade_id": "setup"}}}]}',
         b'{"cells": [{"cell_type": "code", "source": "last_row' + b" " * 2_000_000 + b'"}]}',
         b'{"a":' * 900 + b"1" + b"}" * 900,
     ],

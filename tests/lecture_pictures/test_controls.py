@@ -8,13 +8,30 @@ import pytest
 import torch
 
 import lecture_pictures
-from lecture_pictures import controls, explore_broadcast, explore_index, explore_strides
+from lecture_pictures import (
+    DrawingError,
+    controls,
+    explore_activation,
+    explore_adagrad,
+    explore_broadcast,
+    explore_chain,
+    explore_index,
+    explore_layouts,
+    explore_mask,
+    explore_strides,
+)
 
 A = torch.arange(12).view(4, 3)
+GRADIENTS = [torch.sparse_coo_tensor([[row]], [[1.0]], (3, 1), check_invariants=True) for row in (0, 2)]
 MAKERS = {
     "strides": explore_strides,
     "index": lambda: explore_index(A, [(slice(1, 3), slice(1, 2)), [0, 2], A[:, 0] == 6], write=0),
     "broadcast": explore_broadcast,
+    "activation": explore_activation,
+    "chain": explore_chain,
+    "mask": lambda: explore_mask(torch.arange(3.0), torch.arange(3) > 0, lambda d, m: (d * m).sum(), called="leaky"),
+    "layouts": explore_layouts,
+    "adagrad": lambda: explore_adagrad(torch.ones(3, 1), torch.zeros(3, 1), GRADIENTS),
 }
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -57,7 +74,7 @@ def test_moving_a_control_redraws(make):
 
 def test_no_order_of_moves_reaches_outside_the_storage():
     generator = torch.Generator().manual_seed(7)
-    explorer = explore_strides(cells=12)
+    explorer = explore_strides(cells=12, size=(1, 1), stride=(1, 1))
     names = list(explorer.controls)
     for _ in range(60):
         control = explorer.controls[names[int(torch.randint(len(names), (), generator=generator))]]
@@ -66,6 +83,36 @@ def test_no_order_of_moves_reaches_outside_the_storage():
         size, stride, offset = ([c.value for n, c in moved if n.startswith(p)] for p in ("size", "stride", "offset"))
         assert offset[0] + sum((n - 1) * s for n, s in zip(size, stride, strict=True)) < 12
         assert f"size {tuple(size)}, stride {tuple(stride)}, offset {offset[0]}" in explorer.widget.children[-1].value
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: explore_index(A, []), "indices is empty"),
+        (lambda: explore_index(A, [9]), "does not take the index [9]"),
+        (lambda: explore_broadcast(9), "most is 9, expected 1 to 5"),
+        (lambda: explore_layouts(9, 9), "9 × 9 is 81 cells"),
+        (lambda: explore_adagrad(A.float(), A.float(), []), "grads is empty"),
+        (lambda: explore_strides(cells=0), "cells is 0, expected 1 to 48"),
+        (lambda: explore_strides(size=(2,), stride=(1, 1)), "one for each dimension"),
+    ],
+)
+def test_what_cannot_be_explored_is_refused_with_a_way_out(make, said):
+    with pytest.raises(DrawingError) as refused:
+        make()
+    assert said in str(refused.value)
+
+
+def test_what_one_slider_gives_up_another_can_take():
+    moved = explore_strides(cells=12, size=(3, 4), stride=(4, 1)).controls
+    assert moved["offset"].max == 0
+    moved["size0"].value = 1
+    assert (moved["offset"].max, moved["size1"].max, moved["stride1"].max) == (8, 12, 3)
+
+
+def test_a_start_outside_the_storage_is_brought_inside():
+    moved = explore_strides(cells=6, size=(4, 4), stride=(4, 1), offset=3).controls
+    assert [moved[name].value for name in ("size0", "size1", "offset")] == [1, 3, 3]
 
 
 def test_only_one_module_imports_ipywidgets():

@@ -1,0 +1,537 @@
+"""The zip that an LMS gives for an assignment, unpacked to submitted/STUDENT/LECTURE/ with one plan row for every file.
+
+Names are read as Moodle, Canvas and Blackboard write them:
+
+    moodle      Ann Lee_12345_assignsubmission_file_/x.ipynb, or the same without the slash
+    canvas      leeann_late_12345_67890_x.ipynb           (-1, -2 before the ending: handed in again)
+    blackboard  Week 2_alee_attempt_2024-01-02-03-04-05_x.ipynb, beside a .txt of the same name
+
+The archive is hostile: what an entry is called never leads out of the folder, links are not made, sizes are counted
+while unpacking, and whatever cannot be unpacked is a row that says why. A dry run writes nothing.
+"""
+
+import csv
+import io
+import logging
+import os
+import re
+import shutil
+import stat
+import tempfile
+import zipfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+
+from .errors import EngineError, UsageError
+from .intake import JUNK, LEFT_BEHIND, handed_in_at
+from .settings import Settings
+from .students import marked, student_id
+
+log = logging.getLogger(__name__)
+
+MAX_ENTRIES = 100_000
+MAX_FILES = 1000  # of one student
+LONGEST_NAME = 1000  # characters of an entry's name
+UNREADABLE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, KeyError)
+
+MOODLE = re.compile(
+    r"(?:.*/)?(?P<name>[^/]+?)_(?P<id>\d+)_assignsubmission_(?P<kind>file|onlinetext)(?:_?/|_)(?P<file>.+)", re.S | re.I
+)
+CANVAS = re.compile(
+    r"(?:.*/)?(?P<name>[^/]+?)(?P<late>_late)?_(?P<id>\d+)_(?P<attempt>\d+)_(?P<file>[^/]+)", re.S | re.I
+)
+BLACKBOARD = re.compile(
+    r"(?:.*/)?(?P<front>[^/]+)_[^\W\d_]+_(?P<attempt>\d{4}(?:-\d{2}){5})(?:_(?P<file>[^/]+)|(?P<receipt>\.txt))",
+    re.S | re.I,
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What becomes of one file of the archive.
+
+    Attributes:
+        student: id of the student; "" when the name says nothing.
+        file: its name in the archive; for a file of a zip inside it, "outer.zip: inner".
+        target: POSIX path below OUT/submitted; "" when it is left out.
+        note: why it is left out, or what is special about it; "" for most.
+        name: the student's name as the LMS writes it.
+        lms_id: the LMS's own number or name of the student, which its gradebook's import asks for.
+        handed_in: the time of the attempt where the LMS tells it, in its own zone.
+    """
+
+    student: str
+    file: str
+    target: str = ""
+    note: str = ""
+    name: str = ""
+    lms_id: str = ""
+    handed_in: datetime | None = None
+    late: bool = False
+
+    def __str__(self) -> str:
+        """One line of a plan: who, what, and where it goes or why it does not."""
+        file = "".join(c if c.isprintable() else "?" for c in self.file.encode("utf-8", "replace").decode())
+        parts = [
+            self.student or "(nobody)",
+            *([file] if file else []),
+            f"-> {self.target}" if self.target else "left out",
+        ]
+        return "  ".join(parts) + (f": {self.note}" if self.note else "")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file of the archive that can be unpacked: `read(limit)` gives its bytes, or raises Oversize."""
+
+    file: str
+    read: Callable[[int], bytes]
+    changed: tuple = ()
+
+
+@dataclass(frozen=True)
+class HandedIn:
+    """An entry whose name was understood.
+
+    Attributes:
+        who: the student's name, and the number that tells students of one name apart where the name does not.
+        path: the file's own name, with its folders.
+        attempt: greater for a later one.
+        receipt: the LMS's own note about an attempt, no file of the student's.
+    """
+
+    entry: Entry
+    who: tuple[str, str]
+    name: str
+    lms_id: str
+    path: str
+    attempt: tuple
+    late: bool = False
+    handed_in: datetime | None = None
+    receipt: bool = False
+
+
+class Oversize(Exception):
+    """An entry unpacks to more than allowed."""
+
+
+def collect(
+    archive: Path | str, lecture: str, settings: Settings, lms: str | None = None, dry_run: bool = False
+) -> tuple[Row, ...]:
+    """One row for every file in an LMS's zip (or in the folder it was unpacked to), unpacked unless `dry_run`.
+
+    A student who was collected before is replaced as a whole when the new files differ, unless the old ones carry a
+    later time; nothing of other students is touched.
+
+    Args:
+        lms: one of LMS; None to tell it from the names.
+    Raises:
+        UsageError: `archive` is no zip, is empty, or its names are those of no LMS we know.
+    """
+    archive = Path(archive)
+    if lms is not None and lms not in LMS:
+        raise UsageError(f"lms is {lms!r}; choose one of {', '.join(LMS)}")
+    with ExitStack() as opened:
+        entries, rows = _entries(archive, opened)
+        lms = lms or _recognised(archive, entries, lecture)
+        handed = [item for entry in entries if (item := LMS[lms](entry)) is not None]
+        understood = {id(item.entry) for item in handed}
+        handed = [item for item in handed if not _is_junk(item.path)]
+        strange = f"the name is not one that {lms.capitalize()} gives; it was left out"
+        rows += [
+            Row("", entry.file, note=strange)
+            for entry in entries
+            if id(entry) not in understood and not _is_junk(entry.file)
+        ]
+        if lms == "blackboard":
+            handed = _with_names_from_receipts(handed)
+        for student, own in _by_student(handed).items():
+            files, plan = _planned(student, own, lecture, int(settings.submission_mib * 2**20))
+            folder = settings.out / "submitted" / student / lecture
+            keep, note = _decided(folder, files)
+            if note:
+                plan.append(Row(student, "", f"{student}/{lecture}", note))
+            rows += plan
+            if not keep and not dry_run:
+                _write(folder, files)
+    if not dry_run:
+        _write_identities(settings.out, lecture, lms, rows)
+    return tuple(rows)
+
+
+def identities(out: Path, lecture: str) -> dict[str, dict[str, str]]:
+    """Who the students of a collected lecture are to the LMS, by id; {} when it was not collected.
+
+    Returns:
+        {student: {"lms", "lms_id", "name", "handed_in" (ISO), "late" ("yes" or "")}}, all of them texts.
+    """
+    path = out / "collected" / f"{lecture}.csv"
+    if not path.is_file():
+        return {}
+    with open(path, newline="", encoding="utf-8") as file:
+        return {row.pop("student"): row for row in csv.DictReader(file)}
+
+
+def _write_identities(out: Path, lecture: str, lms: str, rows: list[Row]) -> None:
+    known = identities(out, lecture)
+    for row in rows:
+        if row.student and row.lms_id:
+            when = row.handed_in.isoformat() if row.handed_in else ""
+            known[row.student] = {
+                "lms": lms,
+                "lms_id": row.lms_id,
+                "name": row.name,
+                "handed_in": when,
+                "late": "yes" if row.late else "",
+            }
+    path = out / "collected" / f"{lecture}.csv"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, ["student", "lms", "lms_id", "name", "handed_in", "late"])
+        writer.writeheader()
+        writer.writerows({"student": student, **known[student]} for student in sorted(known))
+
+
+# What is in the archive
+
+
+def _entries(archive: Path, opened: ExitStack) -> tuple[list[Entry], list[Row]]:
+    if not archive.exists():
+        raise UsageError(f"{archive} does not exist; give the zip that the LMS offers for download")
+    try:
+        found, rows = (
+            _in_folder(archive) if archive.is_dir() else _in_zip(opened.enter_context(zipfile.ZipFile(archive)))
+        )
+    except UNREADABLE as error:
+        raise UsageError(f"{archive} cannot be read as a zip ({error}); download it again from the LMS") from error
+    if not found and not rows:
+        raise UsageError(f"{archive} is empty; give the zip that the LMS offers for download")
+    return found, rows
+
+
+def _in_folder(folder: Path) -> tuple[list[Entry], list[Row]]:
+    found, rows = [], []
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_symlink():
+            rows.append(Row("", name, note="a link; links are not followed"))
+        elif path.is_file() and not _is_left_behind(name):
+            found.append(
+                Entry(name, lambda limit, path=path: _limited(open(path, "rb"), limit), (path.stat().st_mtime,))
+            )
+    return found, rows
+
+
+def _in_zip(zipped: zipfile.ZipFile) -> tuple[list[Entry], list[Row]]:
+    """The files of a zip, and a row for everything in it that is not to be unpacked."""
+    found, rows = [], []
+    infos = zipped.infolist()
+    if len(infos) > MAX_ENTRIES:
+        raise ValueError(f"it holds {len(infos)} files, more than {MAX_ENTRIES}")
+    for info in infos:
+        name = _name(info)
+        if info.is_dir() or name.endswith("/") or _is_left_behind(name):
+            continue
+        if note := _refused(info, name):
+            rows.append(Row("", name[:LONGEST_NAME], note=f"{note}; it was left out"))
+        else:
+            found.append(
+                Entry(name, lambda limit, info=info: _limited(zipped.open(info), limit), tuple(info.date_time))
+            )
+    return found, rows
+
+
+def _name(info: zipfile.ZipInfo) -> str:
+    """The entry's name: UTF-8 where the zip says so or the bytes are UTF-8, else as zipfile reads it (cp437)."""
+    name = info.orig_filename
+    if not info.flag_bits & 0x800:
+        try:
+            name = name.encode("cp437").decode("utf-8")
+        except (UnicodeEncodeError, UnicodeDecodeError):
+            pass
+    return name.split("\0")[0].replace("\\", "/")
+
+
+def _refused(info: zipfile.ZipInfo, name: str) -> str:
+    kind = info.external_attr >> 16
+    if kind and stat.S_IFMT(kind) not in (0, stat.S_IFREG):
+        return "it is a link or a device"
+    if info.flag_bits & 0x1:
+        return "it is encrypted"
+    if len(name) > LONGEST_NAME:
+        return "its name is longer than any real one"
+    if name.startswith("/") or re.match(r"[A-Za-z]:", name) or ".." in name.split("/"):
+        return "its name leads out of the folder"
+    return ""
+
+
+def _is_left_behind(name: str) -> bool:
+    """Whether an operating system left the file behind, wherever it is."""
+    return any(part.lower() in LEFT_BEHIND for part in name.split("/"))
+
+
+def _is_junk(name: str) -> bool:
+    """The same of a student's own file, hidden ones and tools' included; a student's name may begin with a dot."""
+    parts = name.lower().split("/")
+    return any(part in JUNK or (part.startswith(".") and part not in (".", "..")) for part in parts)
+
+
+def _limited(file, limit: int) -> bytes:
+    """What is in an open file, which is closed; counted while read, for the size that a zip tells may be a lie."""
+    with file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise Oversize
+    return content
+
+
+# What the names say
+
+
+def _moodle(entry: Entry) -> HandedIn | None:
+    match = MOODLE.fullmatch(entry.file)
+    if match is None:
+        return None
+    # Moodle numbers participants anew in every assignment: only the name stays the same through a course.
+    path = match["file"] if match["kind"].lower() == "file" else f"onlinetext/{match['file']}"
+    return HandedIn(entry, (match["name"], match["id"]), match["name"], match["id"], path, (0,))
+
+
+def _canvas(entry: Entry) -> HandedIn | None:
+    match = CANVAS.fullmatch(entry.file)
+    if match is None:
+        return None
+    who = f"{match['name']}_{match['id']}"
+    return HandedIn(
+        entry, (who, ""), match["name"], match["id"], match["file"], (int(match["attempt"][:30]),), bool(match["late"])
+    )
+
+
+def _blackboard(entry: Entry) -> HandedIn | None:
+    match = BLACKBOARD.fullmatch(entry.file)
+    if match is None:
+        return None
+    try:
+        handed_in = datetime.strptime(match["attempt"], "%Y-%m-%d-%H-%M-%S")
+    except ValueError:
+        return None
+    user = match["front"].rpartition("_")[2]
+    path, receipt = match["file"] or "", bool(match["receipt"])
+    return HandedIn(entry, (user, ""), user, user, path, (match["attempt"],), False, handed_in, receipt)
+
+
+LMS: dict[str, Callable[[Entry], HandedIn | None]] = {"moodle": _moodle, "canvas": _canvas, "blackboard": _blackboard}
+
+
+def _recognised(archive: Path, entries: list[Entry], lecture: str) -> str:
+    """The LMS whose way of naming most files follow."""
+    counts = {lms: sum(read(entry) is not None for entry in entries) for lms, read in LMS.items()}
+    best = max(counts, key=lambda lms: counts[lms])  # the first wins a draw: Moodle's names are the most particular
+    if 2 * counts[best] < max(1, len(entries)):
+        example = entries[0].file if entries else "nothing"
+        raise UsageError(
+            f"{archive} holds names of no LMS that is known here, for example {example[:100]!r}; expected the "
+            "download of "
+            "all submissions from Moodle, Canvas or Blackboard, or say which with --lms. "
+            f"A zip of STUDENT/{lecture}/ is unpacked by hand"
+        )
+    return best
+
+
+def _with_names_from_receipts(handed: list[HandedIn]) -> list[HandedIn]:
+    """Blackboard's .txt says "Name: Ann Lee (a_lee)": who that is, even where that name has an underscore."""
+    known = {}
+    for item in handed:
+        if item.receipt:
+            text = _text_of(item.entry)
+            match = re.search(r"^\s*Name:\s*(.*?)\s*\(([^()\n]+)\)\s*$", text, re.M)
+            if match and f"_{match[2]}_" in f"{PurePosixPath(item.entry.file).name}":
+                known[_front(item)] = (match[1], match[2])
+    renamed = []
+    for item in handed:
+        name, user = known.get(_front(item), (item.name, item.lms_id))
+        renamed.append(replace(item, who=(user, ""), lms_id=user, name=name))
+    return renamed
+
+
+def _front(item: HandedIn) -> str:
+    return BLACKBOARD.fullmatch(item.entry.file)["front"] + item.attempt[0]
+
+
+def _text_of(entry: Entry) -> str:
+    try:
+        return entry.read(2**20).decode("utf-8", "replace")
+    except Exception as error:  # zlib.error, struct.error, lzma's: a damaged zip raises anything
+        log.debug("%s: %s", entry.file, error)
+        return ""
+
+
+def _by_student(handed: list[HandedIn]) -> dict[str, list[HandedIn]]:
+    """The files of every student by id; students of one name are told apart by the number that the LMS gives them."""
+    same_name: dict[str, dict[tuple[str, str], list[HandedIn]]] = {}
+    for item in handed:
+        same_name.setdefault(student_id(item.who[0]).casefold(), {}).setdefault(item.who, []).append(item)
+    students = {}
+    for people in same_name.values():
+        for (name, number), items in people.items():
+            if len(people) == 1:
+                students[student_id(name)] = items
+            else:
+                students[student_id(f"{name}_{number}") if number else marked(student_id(name), name)] = items
+    return students
+
+
+# What goes where
+
+
+def _planned(student: str, own: list[HandedIn], lecture: str, budget: int) -> tuple[dict[str, bytes], list[Row]]:
+    """The student's files by relative path, and a row for each of the entries."""
+    rows, files, places = [], {}, {}
+    latest = max(item.attempt for item in own)
+    left = 10 * budget  # what is too much to be graded is still handed in, and intake says so to the student
+    for item in sorted(own, key=lambda item: (item.attempt, item.entry.changed)):
+        row = Row(student, item.entry.file, "", "", item.name, item.lms_id, item.handed_in, item.late)
+        if item.receipt or (item.handed_in and item.attempt != latest):
+            rows.append(
+                replace(row, note="the LMS's own receipt" if item.receipt else "an earlier attempt; the latest counts")
+            )
+            continue
+        content, problem = _content(item.entry, left)
+        if problem:
+            rows.append(replace(row, note=f"{problem}; it was left out"))
+            continue
+        left -= len(content)
+        unpacked, more = _inside(item, content, row, budget)
+        rows += more
+        for path, data in unpacked.items():
+            path = _safe(_without_copy_number(path, lecture))
+            one = replace(row, file=row.file if len(unpacked) == 1 else f"{row.file}: {path}")
+            if len(files) >= MAX_FILES or _in_the_way(path, files):
+                why = (
+                    "one file cannot be inside another"
+                    if _in_the_way(path, files)
+                    else f"more than {MAX_FILES} files of one student"
+                )
+                rows.append(replace(one, note=f"{why}; it was left out"))
+                continue
+            if path.casefold() in places:
+                at, earlier = places[path.casefold()]
+                rows[at] = replace(rows[at], target="", note=f"replaced by the later {one.file}")
+                del files[earlier]
+            places[path.casefold()], files[path] = (len(rows), path), data
+            rows.append(replace(one, target=f"{student}/{lecture}/{path}"))
+    when = max((item.handed_in for item in own if item.handed_in), default=None)
+    if when:  # the LMS's own zone is not known, so none is named; nbgrader takes that for UTC
+        files.setdefault("timestamp.txt", f"{when:%Y-%m-%d %H:%M:%S}\n".encode())
+    return files, rows
+
+
+def _content(entry: Entry, limit: int) -> tuple[bytes, str]:
+    """The bytes of an entry, or why there are none."""
+    try:
+        return entry.read(limit), ""
+    except Oversize:
+        return b"", f"it unpacks to more than {limit / 2**20:.0f} MiB"
+    except Exception as error:  # damaged data raise zlib's, lzma's and struct's own errors, too
+        return b"", f"it is damaged ({error or type(error).__name__})"
+
+
+def _in_the_way(path: str, files: dict[str, bytes]) -> bool:
+    """Whether one of the files already there would have to be a folder for `path`, or the other way round."""
+    parents = {parent.as_posix() for parent in PurePosixPath(path).parents}
+    return any(other in parents or other.startswith(f"{path}/") for other in files)
+
+
+def _without_copy_number(path: str, lecture: str) -> str:
+    """The lecture's own name for its notebook, from which an LMS or a browser made "name-1" or "name (1)"."""
+    return re.sub(rf"(^|/){re.escape(lecture)}(?:-\d{{1,2}}| ?\(\d{{1,2}}\))\.ipynb$", rf"\g<1>{lecture}.ipynb", path)
+
+
+def _inside(item: HandedIn, content: bytes, row: Row, budget: int) -> tuple[dict[str, bytes], list[Row]]:
+    """The files of a zip that a student handed in, one level deep; of anything else, the file itself."""
+    as_it_is = {item.path: content}
+    if not item.path.lower().endswith(".zip"):
+        return as_it_is, []
+    unpacked, left = {}, budget
+    try:
+        entries, rows = _in_zip(zipfile.ZipFile(io.BytesIO(content)))
+    except Exception as error:  # as in _content
+        return as_it_is, [replace(row, note=f"kept as a zip: it is damaged ({error or type(error).__name__})")]
+    for entry in [entry for entry in entries if not _is_junk(entry.file)][: MAX_FILES + 1]:
+        unpacked[entry.file], problem = _content(entry, left)
+        if problem:
+            return as_it_is, [replace(row, note=f"kept as a zip: in it, {entry.file[:80]}: {problem}")]
+        left -= len(unpacked[entry.file])
+    rows = [replace(row, file=f"{row.file}: {other.file}", note=other.note) for other in rows]
+    return (
+        (unpacked, rows)
+        if unpacked
+        else (as_it_is, [*rows, replace(row, note="kept as a zip: nothing in it can be unpacked")])
+    )
+
+
+def _safe(path: str) -> str:
+    """A relative POSIX path that stays where it is put, on every system."""
+    parts = [
+        re.sub(r'[\x00-\x1f\x7f<>:"|?*\ud800-\udfff]', "_", part).strip() for part in path.replace("\\", "/").split("/")
+    ]
+    parts = [part.rstrip(".") if part.strip(".") else "" for part in parts]
+    kept = [_shortened(part) for part in parts if part]
+    return "/".join(kept[-6:]) or "file"
+
+
+def _shortened(part: str) -> str:
+    stem, dot, ending = part.rpartition(".")
+    if len(part.encode()) <= 150:
+        return part
+    stem, ending = (stem, ending) if dot and len(ending) < 10 else (part, "")
+    return marked(stem.encode()[:100].decode("utf-8", "ignore"), part) + (f".{ending}" if ending else "")
+
+
+# Writing
+
+
+def _decided(folder: Path, files: dict[str, bytes]) -> tuple[bool, str]:
+    """Whether what was collected before is kept, and a sentence about it."""
+    before = _written(folder)
+    if before == files:
+        return folder.is_dir(), ""
+    old, new = handed_in_at(before), handed_in_at(files)
+    if old and new and old > new:
+        return True, f"kept what was collected before, for it was handed in later ({old:%Y-%m-%d %H:%M})"
+    return False, "replaces what was collected before" if before else ""
+
+
+def _write(folder: Path, files: dict[str, bytes]) -> None:
+    """The files in place of what was in the folder, all or nothing."""
+    fresh = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=".collecting-", dir=folder.parent))
+        for path, content in files.items():
+            (fresh / path).parent.mkdir(parents=True, exist_ok=True)
+            (fresh / path).write_bytes(content)
+        os.chmod(fresh, 0o755)
+        aside = fresh.with_name(fresh.name.replace("collecting", "replaced"))
+        if folder.exists():
+            os.rename(folder, aside)
+        os.rename(fresh, folder)
+        shutil.rmtree(aside, ignore_errors=True)
+    except OSError as error:
+        raise EngineError(
+            f"{folder} cannot be written ({error.strerror}); what was collected before is as it was"
+        ) from error
+    finally:
+        if fresh is not None:
+            shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _written(folder: Path) -> dict[str, bytes]:
+    """What stands in the folder now."""
+    if not folder.is_dir() or folder.is_symlink():
+        return {}
+    paths = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}

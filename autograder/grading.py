@@ -1,0 +1,270 @@
+"""A class: what is kept, what is graded anew, and where it is written.
+
+    found folders -> Submissions -> (kept by the ledger | farm) -> ledger -> gradebook -> report
+
+The ledger is written before the gradebook; whatever a crash keeps from the gradebook is entered by the next call.
+"""
+
+import contextlib
+import logging
+import secrets
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.prompt import Confirm
+from rich.table import Table
+from sqlalchemy.engine import make_url
+
+from . import export, farm, gradebook, intake, kernels, ledger, report, sandbox
+from .errors import CourseError, UsageError
+from .exercises import Lecture, lecture_names, load_lecture
+from .files import storage_error
+from .grade import grade_submission
+from .ledger import Ledger, Run
+from .records import Report, Submission
+from .settings import Settings
+
+log = logging.getLogger(__name__)
+
+
+def grade_class(name: str, path: Path, settings: Settings, *, regrade: bool, out: Console, err: Console) -> int:
+    """Grade every submission in `path` and write ledger, gradebook and report.
+
+    Returns:
+        How many submissions ended in state "error".
+    Raises:
+        UsageError: nothing to grade there, an unknown lecture, no such scheduler.
+        Refused: there is no sandbox and the code is not trusted.
+        CourseError: the lecture is not released.
+        GradebookError, StorageError: what was graded is kept; the next call goes on.
+    """
+    lecture = load_lecture(name, settings.solutions)
+    released = _released(lecture, settings)
+    found = intake.find(path, name)
+    level = sandbox.at_least(trust_code=settings.trust_code)
+    if settings.device == "cuda":
+        _demand_cuda()
+    _say_what_is_not_isolated(level, err)
+    _keep_what_was_handed_in(found, settings)
+    gradebook.ensure_assignment(lecture, settings)
+    started = time.monotonic()
+    with ledger.writing(settings.out, name) as book:
+        seed = _seed(settings, book)
+        run = book.begin(seed=seed, device=settings.device, sandbox=level.name, workers=settings.workers)
+        for late in book.unentered():
+            _enter(late, lecture, settings, book, attempt_changed=True)
+        walk = _Walk(lecture, settings, book, run, released, found, regrade)
+        with _progress(err) as bar:
+            walk.through(bar)
+        if regrade:
+            _agree_and_save(walk, out, err)
+        run = book.finish(run, time.monotonic() - started)
+        reports = _of(found, book)
+        page = report.write(settings.out, lecture, run, reports, level.missing)
+    report.print_table(reports, out)
+    _say_where(page, settings, reports, walk, err)
+    return sum(r.state == "error" for r in reports)
+
+
+class _Walk:
+    """One pass over the submissions found."""
+
+    def __init__(self, lecture, settings, book, run, released, found, regrade):
+        self.lecture, self.settings, self.book, self.run = lecture, settings, book, run
+        self.released, self.found, self.regrade = released, found, regrade
+        self.keys: dict[str, tuple[str, str]] = {}  # student: (key, attempt) of what is under way
+        self.kept = 0
+
+    def through(self, bar: Progress) -> None:
+        task = bar.add_task(self.lecture.name, total=len(self.found))
+        todo = self.changed(lambda: bar.advance(task))
+        graded = farm.graded(grade_submission, todo, self.lecture, self.settings, self.run.seed, warm=kernels.warmed)
+        with contextlib.closing(graded):
+            for done in graded:
+                key, attempt = self.keys.pop(done.student)
+                if self.regrade:
+                    self.book.stage(done, key, attempt)
+                else:
+                    save(done, key, attempt, self.lecture, self.settings, self.book, self.run)
+                bar.advance(task)
+
+    def changed(self, advance) -> Iterator[Submission]:
+        """The submissions that are to be graded; the others are counted as kept."""
+        for folder in self.found:
+            submission = intake.read(folder, self.lecture, self.released, self.settings)
+            key = ledger.score_key(submission, self.lecture, self.settings)
+            if not self.regrade and self.book.kept(submission.student, key):
+                self.kept += 1
+                advance()
+                continue
+            self.keys[submission.student] = (key, submission.digest)
+            yield submission
+
+
+def save(done: Report, key: str, attempt: str, lecture: Lecture, settings: Settings, book: Ledger, run: Run) -> None:
+    """One Report into the ledger, then into the gradebook."""
+    previous = book.record(done.student)
+    snapshot = gradebook.snapshot(done.student, lecture, settings)
+    counted = book.save(run, done, key, attempt, snapshot)
+    _enter(counted, lecture, settings, book, attempt_changed=previous is None or previous.attempt != attempt)
+
+
+def _enter(done: Report, lecture, settings, book, *, attempt_changed: bool) -> None:
+    gradebook.write(done, lecture, settings, attempt_changed=attempt_changed)
+    book.entered(done.student)
+
+
+def _agree_and_save(walk: _Walk, out: Console, err: Console) -> None:
+    """Show whose score a regrade changes; write it when someone agrees, or when there is nobody to ask."""
+    staged = walk.book.staged()
+    moved = ledger.changes(walk.book.reports(), {student: record.report for student, record in staged.items()})
+    out.print(_changes_table(moved) if moved else "No score changes.")
+    if moved and sys.stdin.isatty() and not Confirm.ask("Write these scores?", console=err):
+        walk.book.unstage()
+        raise UsageError("nothing was written; the scores are as they were")
+    for student in staged:
+        record = walk.book.staged_record(student)
+        save(record.report, record.key, record.attempt, walk.lecture, walk.settings, walk.book, walk.run)
+    walk.book.unstage()
+
+
+def _changes_table(moved) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("student", "before", "after", "change", "exercises"):
+        table.add_column(column, overflow="fold", justify="right" if column in ("before", "after", "change") else "left")
+    for change in moved:
+        exercises = ", ".join(f"{number} {_points(before)} → {_points(after)}" for number, before, after in change.exercises)
+        delta = "" if change.delta is None else f"{change.delta:+g}"
+        table.add_row(report.printable(change.student), _points(change.before), _points(change.after), delta, exercises)
+    return table
+
+
+def _points(value) -> str:
+    return "–" if value is None else report.points(value)
+
+
+def report_class(name: str | None, settings: Settings, *, out: Console, err: Console) -> None:
+    """Write the report of a lecture again, of every graded lecture by default, and print its table."""
+    for lecture, book in _graded_lectures(name, settings):
+        reports = sorted(book.reports().values(), key=lambda r: r.student)
+        page = report.write(settings.out, lecture, book.last_run(), reports, sandbox.MISSING.get(book.last_run().sandbox, ()))
+        report.print_table(reports, out)
+        err.print(f"Report: {page}", highlight=False, soft_wrap=True)
+
+
+def export_class(name: str | None, settings: Settings, lms: str | None) -> str:
+    """The grades of one lecture, or of every graded one, as CSV text; in the format that `lms` imports, if it is given."""
+    texts = []
+    for lecture, book in _graded_lectures(name, settings):
+        reports = sorted(book.reports().values(), key=lambda r: r.student)
+        if lms is None:
+            texts.append(report.csv_text(report.grade_rows(lecture, reports)))
+        else:
+            scores = {r.student: r.score for r in reports if report.has_score(r)}
+            texts.append(export.export_text(lms, export.export_rows(lms, scores, lecture.points, lecture.name)))
+    return "\n".join(texts)
+
+
+def feedback_class(name: str | None, settings: Settings, *, err: Console) -> None:
+    """Write a feedback page for every graded submission."""
+    for lecture, _ in _graded_lectures(name, settings):
+        pages = gradebook.feedback(lecture, settings)
+        err.print(f"Feedback on {lecture.name}: {len(pages)} pages in {settings.out / 'feedback'}", highlight=False, soft_wrap=True)
+
+
+def undo_last(settings: Settings, *, err: Console) -> None:
+    """Take the last grade run in OUT back, in ledger, gradebook and report."""
+    lectures = {name: load_lecture(name, settings.solutions) for name in lecture_names(settings.solutions)}
+
+    def restore(lecture: str, student: str, snapshot) -> None:
+        gradebook.restore(snapshot, lectures[lecture], settings)
+
+    undone = ledger.undo(settings.out, restore)
+    err.print(f"Taken back: the run of {undone.run.started} on {undone.run.lecture}, {len(undone.students)} submissions.", highlight=False)
+    if Ledger(settings.out, undone.run.lecture).last_run():
+        report_class(undone.run.lecture, settings, out=Console(quiet=True), err=err)
+    else:
+        report.remove(settings.out)
+
+
+def _graded_lectures(name: str | None, settings: Settings) -> list[tuple[Lecture, Ledger]]:
+    names = [name] if name else lecture_names(settings.solutions)
+    books = [(load_lecture(n, settings.solutions), Ledger(settings.out, n)) for n in names]
+    graded = [(lecture, book) for lecture, book in books if book.last_run()]
+    if not graded:
+        raise UsageError(f"nothing{f' of {name}' if name else ''} was graded into {settings.out} yet; call autograder grade first")
+    return graded
+
+
+def _of(found, book: Ledger) -> list[Report]:
+    counted = book.reports()
+    return [counted[folder.student] for folder in found if folder.student in counted]
+
+
+def _released(lecture: Lecture, settings: Settings) -> str:
+    path = settings.course / lecture.name / f"{lecture.name}.ipynb"
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise CourseError(f"{lecture.name} is not released: there is no {path}. Call autograder release {lecture.name}") from None
+
+
+def _seed(settings: Settings, book: Ledger) -> int:
+    """The private seed: as set, else that of the last run, whose hidden cases are then the same again, else a new one."""
+    last = book.last_run()
+    return settings.seed or (last.seed if last else secrets.randbits(52) + 1)
+
+
+def _keep_what_was_handed_in(found, settings: Settings) -> None:
+    """A copy under OUT/submitted, where nbgrader and formgrader look for it; links are left out."""
+    for folder in found:
+        target = settings.out / "submitted" / folder.student / folder.lecture
+        if folder.problem or folder.folder.resolve() == target.resolve():
+            continue
+        try:
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(folder.folder, target, ignore=_links_and_large, ignore_dangling_symlinks=True)
+        except shutil.Error as error:
+            log.info("%s: not everything could be copied: %s", folder.student, error)
+        except OSError as error:
+            raise storage_error(target, error) from error
+
+
+def _links_and_large(folder: str, names: list[str]) -> list[str]:
+    paths = [Path(folder) / name for name in names]
+    return [p.name for p in paths if p.is_symlink() or not (p.is_dir() or p.is_file())]
+
+
+def _demand_cuda() -> None:
+    if not torch.cuda.is_available():
+        raise UsageError("--device cuda: torch sees no GPU on this machine; grade with --device cpu, the scores are the same")
+
+
+def _say_what_is_not_isolated(level, err: Console) -> None:
+    if level.missing:
+        err.print(f"Sandbox level {level.name}. Not isolated: {' '.join(level.missing)}", highlight=False, soft_wrap=True, style="yellow")
+
+
+def _say_where(page: Path, settings: Settings, reports, walk: _Walk, err: Console) -> None:
+    kept = f", {walk.kept} of them unchanged and kept" if walk.kept else ""
+    err.print(f"\n{len(reports)} submissions of {walk.lecture.name}{kept}.", highlight=False)
+    err.print(f"Report:     {page}", highlight=False, soft_wrap=True)
+    err.print(f"Gradebook:  {_shown_url(settings.db_url)}", highlight=False, soft_wrap=True)
+
+
+def _shown_url(url: str) -> str:
+    """A database URL without its password; of SQLite, the file."""
+    return url.removeprefix("sqlite:///") if url.startswith("sqlite:///") else make_url(url).render_as_string(hide_password=True)
+
+
+def _progress(err: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=err
+    )
+

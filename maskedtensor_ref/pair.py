@@ -1,0 +1,163 @@
+"""The value every rule takes and returns: plain data, and a mask saying which elements are specified."""
+
+import torch
+from torch import Tensor
+
+from .layouts import Places
+
+LARGE = 1 << 14  # elements from which selecting by bits beats torch.where on a CPU
+BLOCK = 1 << 18  # elements that selecting by bits takes at a time
+WORDS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+class Pair:
+    """`data` and a boolean `mask`; True marks a specified element.
+
+    Strided: data and mask have the shape of the tensor, and places is None.
+    Sparse: data and mask hold the stored values, and places says where they go; what is not stored is unspecified.
+    A Pair is never changed after it is made, save by gradients.accumulate.
+    """
+
+    __slots__ = ("data", "mask", "places")
+
+    def __init__(self, data, mask, places=None):
+        self.data = data
+        self.mask = mask
+        self.places = places
+
+    @property
+    def shape(self):
+        return self.data.shape if self.places is None else self.places.shape
+
+    def tensor(self):
+        """The data as a plain tensor of this pair's layout; differentiable."""
+        return self.data if self.places is None else self.places.tensor(self.data)
+
+    def mask_tensor(self):
+        """The mask in the same layout; the same object every time it is strided."""
+        return self.mask if self.places is None else self.places.tensor(self.mask)
+
+    def dense(self):
+        """The same elements in strided layout; differentiable."""
+        if self.places is None:
+            return self
+        return Pair(self.places.scatter(self.data), self.places.scatter_mask(self.mask))
+
+    def filled(self, value):
+        """`data` where it is specified, else `value`: what every kernel reads, so nothing flows from or to the rest.
+
+        Args:
+            value: a number of the data's dtype, or a function from dtype to such a number.
+        """
+        return select(self.mask, self.data, value(self.data.dtype) if callable(value) else value)
+
+
+def whole(x):
+    """A plain tensor or number as a Pair in which every element is specified."""
+    if isinstance(x, Pair):
+        return x
+    if not isinstance(x, Tensor):
+        x = torch.as_tensor(x)
+    if x.layout != torch.strided:
+        values, places = Places.of(x)
+        return Pair(values, torch.ones_like(values, dtype=torch.bool), places)
+    return Pair(x, torch.ones((), dtype=torch.bool, device=x.device).expand(x.shape))
+
+
+def select(mask, data, other):
+    """`data` where mask is True, else `other`, with gradients that never mix the two.
+
+    Args:
+        mask: bool, broadcastable to data.
+        data: strided.
+        other: a number, or a tensor of data's shape and dtype.
+    Returns:
+        A fresh tensor of data's dtype.
+    """
+    if data.numel() >= LARGE and data.is_cpu and data.dtype.itemsize in WORDS and data.dtype != torch.bool:
+        if mask.shape != data.shape:
+            mask, data = torch.broadcast_tensors(mask, data)
+        if isinstance(other, Tensor):
+            if other.shape == data.shape and other.dtype == data.dtype:
+                return _Select.apply(mask, data, other)
+        else:
+            return _Select.apply(mask, data, other) if data.requires_grad else _bits(mask, data, other).view(data.dtype)
+    if isinstance(other, Tensor):
+        return torch.where(mask, data, other)
+    if data.dtype == torch.bool:
+        return data & mask if not other else data | ~mask
+    return torch.where(mask, data, torch.full((), other, dtype=data.dtype, device=data.device))
+
+
+def _bits(mask, data, other):
+    """torch.where without branches, on the words of memory: ((data ^ other) & mask) ^ other, 8 to 10 times faster."""
+    word = WORDS[data.dtype.itemsize]
+    dtype, out, data = data.dtype, mask.to(word).neg_(), data.view(word)  # out: all ones where True; becomes the result
+    if isinstance(other, Tensor):
+        for o, x, y in _blocks(out, data, other.view(word)):
+            o.bitwise_and_(x ^ y).bitwise_xor_(y)
+    elif other == 0:
+        out.bitwise_and_(data)
+    else:
+        y = torch.full((), other, dtype=dtype).view(word).item()
+        for o, x in _blocks(out, data):
+            o.bitwise_and_(x ^ y).bitwise_xor_(y)
+    return out
+
+
+def _blocks(*tensors):
+    """The same stretches of several tensors, so that intermediate results stay in the cache and need no fresh pages."""
+    if all(t.is_contiguous() for t in tensors):
+        return zip(*(t.view(-1).split(BLOCK) for t in tensors), strict=True)
+    return (tensors,)
+
+
+class _Select(torch.autograd.Function):
+    """_bits with gradients, which are themselves selected: what was filled receives exactly zero."""
+
+    @staticmethod
+    def forward(ctx, mask, data, other):
+        ctx.save_for_backward(mask)
+        return _bits(mask, data, other).view(data.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (mask,) = ctx.saved_tensors
+        if hasattr(grad, "_pair"):  # a masked gradient stays masked
+            to_data, to_other = (torch.where(m, grad, torch.zeros((), dtype=grad.dtype)) for m in (mask, ~mask))
+        else:
+            to_data = select(mask, grad, 0) if ctx.needs_input_grad[1] else None
+            to_other = select(~mask, grad, 0) if ctx.needs_input_grad[2] else None
+        return None, to_data, to_other if ctx.needs_input_grad[2] else None
+
+
+def lowest(dtype):
+    """The identity of max for a dtype."""
+    if dtype.is_floating_point:
+        return float("-inf")
+    return False if dtype == torch.bool else torch.iinfo(dtype).min
+
+
+def highest(dtype):
+    """The identity of min for a dtype."""
+    if dtype.is_floating_point:
+        return float("inf")
+    return True if dtype == torch.bool else torch.iinfo(dtype).max
+
+
+def any_of(mask, dims, keepdim=False):
+    """Whether any element is True along dims (a tuple, empty for all): amax over bytes, 18 times as fast as any."""
+    if mask.dim() == 0:
+        return mask
+    if not dims:
+        dims = tuple(range(mask.dim()))
+    if any(mask.shape[d] == 0 for d in dims):
+        return mask.any(dims, keepdim)
+    return mask.view(torch.uint8).amax(dims, keepdim).view(torch.bool)
+
+
+def count(mask, dims, keepdim=False):
+    """How many elements are True along dims (a tuple, all of them when empty), int64."""
+    if mask.dim() == 0:
+        return mask.to(torch.int64)
+    return mask.view(torch.int8).sum(dims or tuple(range(mask.dim())), keepdim, dtype=torch.int32).to(torch.int64)

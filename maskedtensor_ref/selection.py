@@ -1,0 +1,138 @@
+"""Selections: value and mask come together from the operand that the condition picks."""
+
+import torch
+from torch import Tensor
+
+from .gradients import Choose
+from .pair import Pair, select, whole
+from .storage import relayout
+
+
+def where(func, *args, **kwargs):
+    """torch.where(condition, a, b), a.where(condition, b); a masked condition masks the result where it is missing."""
+    if len(args) + len(kwargs) == 1:
+        return nonzero(torch.nonzero, *args, as_tuple=True, **kwargs)
+    if func is Tensor.where:
+        args = (*args[1:2], args[0], *args[2:])
+    else:
+        if "self" in kwargs:
+            kwargs["input"] = kwargs.pop("self")
+    condition, a, b = (*args, *(kwargs[k] for k in ("condition", "input", "other") if k in kwargs))
+    layouts = {p.places.layout if p.places is not None else None for p in (condition, a, b) if isinstance(p, Pair)}
+    c = whole(condition).dense()
+    a, b = (p.dense() if isinstance(p, Pair) else p.to_dense() if isinstance(p, Tensor) else p for p in (a, b))
+    data = _pick(c.data, *_choices(c.data, a, b))
+    mask = _mask_of(a) & c.data | _mask_of(b) & ~c.data
+    if isinstance(condition, Pair):
+        mask = mask & c.mask
+    out = Pair(data, mask.expand(data.shape))
+    layout = layouts.pop() if len(layouts) == 1 else None
+    return out if layout is None else relayout(out, layout)
+
+
+def _pick(condition, a, b):
+    """torch.where, by bits where that is quicker."""
+    if isinstance(a, Tensor) and isinstance(b, Tensor) and a.dtype == b.dtype and a.shape == b.shape == condition.shape:
+        return select(condition, a, b)
+    return torch.where(condition, a, b)
+
+
+def _mask_of(p):
+    return (
+        p.mask
+        if isinstance(p, Pair)
+        else torch.ones((), dtype=torch.bool, device=p.device)
+        if isinstance(p, Tensor)
+        else True
+    )
+
+
+def _choices(condition, a, b):
+    """The data of the operands; a masked one that has gradients is told which of its elements were chosen."""
+    data = [p.data if isinstance(p, Pair) else p for p in (a, b)]
+    if not torch.is_grad_enabled() or not any(isinstance(p, Pair) and p.data.requires_grad for p in (a, b)):
+        return data
+    dtype = torch.result_type(*data)
+    shape = torch.broadcast_shapes(condition.shape, *(d.shape for d in data if isinstance(d, Tensor)))
+    chosen = condition.expand(shape), ~condition.expand(shape)
+    return [
+        Choose.apply(d.to(dtype).expand(shape), c) if isinstance(p, Pair) and d.requires_grad else d
+        for p, d, c in zip((a, b), data, chosen, strict=True)
+    ]
+
+
+def masked_fill(func, x, mask, value):
+    """A number where the plain mask is True, which is then specified; a masked value brings its own mask."""
+    mask, specified = (mask.dense().filled(False), mask.dense().mask) if isinstance(mask, Pair) else (mask, None)
+    layout = x.places.layout if isinstance(x, Pair) and x.places is not None else None
+    x = whole(x).dense()
+    v = value.dense() if isinstance(value, Pair) else None
+    data = x.data.masked_fill(mask, value if v is None else v.data)
+    out = torch.where(mask, True if v is None else v.mask, x.mask)
+    out = Pair(data, out if specified is None else out & specified)
+    return out if layout is None else relayout(out, layout)
+
+
+def nonzero(func, x, *args, **kwargs):
+    """The positions of the specified elements that are not zero: plain int64, the same for every layout."""
+    return func(x.dense().filled(0), *args, **kwargs)
+
+
+def unique(func, x, *args, **kwargs):
+    """The distinct specified elements, in one dimension; a plain tensor, for nothing in it is missing."""
+    if kwargs.get("dim") is not None:
+        raise NotImplementedError("unique with dim compares whole slices: select complete slices first")
+    x = x.dense()
+    out = func(x.data[x.mask], *args, **kwargs)
+    if args[1:2] == (True,) or kwargs.get("return_inverse"):
+        inverse = torch.zeros(x.mask.shape, dtype=torch.int64, device=x.mask.device)
+        inverse[x.mask] = out[1]
+        out = (out[0], Pair(inverse, x.mask), *out[2:])
+    return out
+
+
+def counted(func, x, *args, **kwargs):
+    """histc and bincount of the specified elements: a plain tensor."""
+    x = x.dense()
+    weights = kwargs.get("weights", args[0] if func is torch.bincount and args else None)
+    if weights is not None:
+        raise NotImplementedError("bincount with weights: give the weights of the specified elements to torch.bincount")
+    return func(x.data[x.mask], *args, **kwargs)
+
+
+def gathered(identity):
+    """The rule of index_add, scatter_add and scatter_reduce: a reduction of what falls on each element.
+
+    Args:
+        identity: what a missing contribution reads as; specified is what any contribution specifies.
+    """
+
+    def rule(func, *args, **kwargs):
+        fill = identity(args, kwargs) if callable(identity) else identity
+
+        def read(a):
+            if not isinstance(a, Pair):
+                return a
+            a = a.dense()
+            return select(a.mask, a.data, fill(a.data.dtype) if callable(fill) else fill)
+
+        def seen(a):
+            if isinstance(a, Pair):
+                return a.dense().mask.to(torch.float32)
+            if (isinstance(a, Tensor) and a.is_floating_point()) or a is source:
+                return torch.ones_like(a, dtype=torch.float32)
+            return a
+
+        source = args[3] if len(args) > 3 else kwargs.get("source", kwargs.get("src"))
+        if not isinstance(source, Tensor):
+            source = None
+        data = func(*map(read, args), **{k: read(v) for k, v in kwargs.items()})
+        terms = func(*_adding(map(seen, args)), **{k: seen(v) for k, v in kwargs.items() if k not in ("alpha",)})
+        return Pair(data, terms > 0)
+
+    return rule
+
+
+def _adding(args):
+    """Whatever the reduction is, masks are gathered by their largest."""
+    return [("amax" if a in ("sum", "prod", "mean", "amin", "amax") else a) if isinstance(a, str) else a for a in args]
