@@ -3,7 +3,7 @@
     zygote = Zygote.start(plan=PLANS["watchdog"])
     forked = zygote.spawn({"module": "autograder.kernel_app", ...}, Limits())
 
-Most callers want provisioner.start_warm_kernel, which does this and connects a client.
+Most callers want running.start_warm_kernel, which does this and connects a client.
 """
 
 import contextlib
