@@ -109,7 +109,10 @@ def set_limits(limits, beside):
         (resource.RLIMIT_NPROC, limits.processes + beside),
         (resource.RLIMIT_DATA, data_bytes() + limits.memory_mib * MIB),
         (resource.RLIMIT_FSIZE, limits.file_mib * MIB),
-        (resource.RLIMIT_CPU, limits.cpu_seconds + 2),  # the watchdog counts all processes and says why, so it goes first
+        (
+            resource.RLIMIT_CPU,
+            limits.cpu_seconds + 2,
+        ),  # the watchdog counts all processes and says why, so it goes first
         (resource.RLIMIT_NOFILE, limits.open_files),
         (resource.RLIMIT_MEMLOCK, MIB),
         (resource.RLIMIT_MSGQUEUE, 0),
@@ -126,7 +129,7 @@ def data_bytes():
 
 
 def tasks_of_this_user():
-    """How many processes and threads of this user the kernel counts: without namespaces RLIMIT_NPROC is over them all."""
+    """Processes and threads of this user: without namespaces RLIMIT_NPROC counts them all."""
     count = 0
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):

@@ -24,8 +24,8 @@ from .errors import EngineError
 from .exercises import Lecture
 from .limits import Limits
 from .probe import MIME
-from .provisioner import start_cold_kernel, start_warm_kernel
 from .records import Probe, Reply, Submission, Transcript
+from .running import start_cold_kernel, start_warm_kernel
 from .settings import Settings
 from .warm import Zygote
 

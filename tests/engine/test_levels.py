@@ -33,7 +33,10 @@ def test_a_fork_without_walls_gets_past_all_of_them():
     """Else the self-test could not tell a wall from none."""
     held = sandbox.try_out(PLANS["none"])
     assert set(held) == set(selftest.TRIALS)
-    assert [name for name, holds in held.items() if holds] in ([], ["signals"])  # the grader is process 1 of a container
+    assert [name for name, holds in held.items() if holds] in (
+        [],
+        ["signals"],
+    )  # the grader is process 1 of a container
 
 
 @linux
@@ -210,7 +213,8 @@ def test_a_kernel_sees_the_packages_and_not_the_course(tmp_path):
 
 
 UNPRIVILEGED = """
-mkdir {folder}/python && mount --bind {home} {folder}/python && mount -t tmpfs -o mode=755 tmpfs {root} && mkdir -p {home} &&
+mkdir {folder}/python && mount --bind {home} {folder}/python &&
+mount -t tmpfs -o mode=755 tmpfs {root} && mkdir -p {home} &&
 mount --bind {folder}/python {home} && exec setpriv --reuid 65534 --regid 65534 --clear-groups env HOME={folder}/home \\
 {python} -m pytest -q -x -p no:cacheprovider --basetemp={folder}/home/tmp {tests} -k {chosen}
 """
@@ -218,7 +222,9 @@ mount --bind {folder}/python {home} && exec setpriv --reuid 65534 --regid 65534 
 
 @linux
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="becomes an unprivileged user, so it needs root")
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("setpriv"), reason="becomes an unprivileged user, so it needs root"
+)
 def test_the_attacks_fail_without_root_too():
     """In private mounts, where that user can pass through the home folder below which Python may lie."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
@@ -250,5 +256,3 @@ def test_each_promise_names_a_test_that_exists():
     cells = re.findall(r"(?m)^# %% (\w+)", "".join(sources.values()))
     for file, name in named:
         assert f"def {name}(" in sources[file] or name.partition("-")[2] in cells, f"{file}: {name}"
-
-
