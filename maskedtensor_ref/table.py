@@ -284,7 +284,7 @@ OPS = [
         storage.on_data,
         "dim ndimension size numel nelement is_floating_point is_complex is_signed element_size stride storage_offset "
         "get_device is_same_size is_pinned is_shared is_conj is_neg is_inference dim_order "
-        "result_type can_cast is_coalesced sparse_dim dense_dim is_tensor is_storage",
+        "data_ptr untyped_storage storage result_type can_cast is_coalesced sparse_dim dense_dim is_tensor is_storage",
     ),
     (storage.on_values, "retain_grad "),
     (gradients.backward, "Tensor.backward"),
