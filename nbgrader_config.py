@@ -24,7 +24,7 @@ c.CourseDirectory.source_with_tests_directory = "grading/source_with_tests"
 # A student's folder may be locked for a moment by someone who grades by hand: wait (seconds) rather than fail.
 c.CourseDirectory.db_url = f"sqlite:///{root / 'grading' / 'gradebook.db'}?timeout=60"
 # nbgrader copies every file that lies beside a source notebook, save these: no reference, no notes, no traces of work.
-c.CourseDirectory.ignore = [".*", "*.py", "*.pyc", "__pycache__", "notes*", "*.md", "progress.json", "feedback"]
+c.CourseDirectory.ignore = [".*", "*.py", "*.pyc", "__pycache__", "notes*", "*.md", "progress.json", "runs", "feedback"]
 
 # ---- solved -> released ---------------------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from .diagnosis import diagnose, given_text
 from .errors import UsageError
 
 PROGRESS_FILE = "progress.json"
+RUNS = "runs"  # where the TensorBoard lab logs to
 
 
 class CheckFailed(AssertionError):
@@ -80,7 +81,7 @@ class Checker:
         """
         exercise = self._exercise(function)
         id = exercise.rules.id
-        seen = tuple(wire.read_seen(probe.answer(function, exercise.question)))
+        seen = tuple(wire.read_seen(probe.answer(function, exercise.question), exercise.reads))
         found = diagnose(
             exercise.rules, exercise.expected, seen, _source(function), exercise.misconceptions, len(exercise.expected)
         )

@@ -25,6 +25,7 @@ class VisibleChecks:
         question: the visible cases, as a message.
         expected: what is expected on each.
         hidden: how many more cases run when graded.
+        reads: how files among the results are read, see wire.READERS.
     """
 
     rules: Rules
@@ -35,6 +36,7 @@ class VisibleChecks:
     misconceptions: tuple[Misconception, ...]
     hints: tuple[str, ...]
     hidden: int
+    reads: str = ""
 
 
 def load(path: Path) -> tuple[dict[str, VisibleChecks], dict[str, dict]]:
@@ -69,6 +71,7 @@ def _visible(e) -> VisibleChecks:
         tuple(Misconception(w["code"], w["message"], _seen(w["seen"]), w["breaks"]) for w in e["wrong"]),
         tuple(e["hints"]),
         e["hidden"],
+        e.get("reads", ""),
     )
 
 

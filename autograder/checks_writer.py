@@ -29,22 +29,23 @@ def _exercise(exercise):
         "forbidden": list(exercise.forbidden),
         "hints": list(exercise.hints),
         "hidden": len(exercise.all_cases(1)),
+        **({"reads": exercise.reads} if exercise.reads else {}),
         "question": _text(asked.message),
-        "expected": _answer(exercise.function, asked.message),
+        "expected": _answer(exercise.function, asked),
         "wrong": [
             {
                 "code": wrong.code,
                 "message": wrong.message,
                 "breaks": judge.refused_construct(exercise, wrong),
-                "seen": _answer(wrong.function, asked.message),
+                "seen": _answer(wrong.function, asked),
             }
             for wrong in exercise.wrong_answers
         ],
     }
 
 
-def _answer(function, message):
-    return _text(wire.without_times(probe.answer(function, message)))
+def _answer(function, asked):
+    return _text(wire.without_times(probe.answer(function, asked.message), asked.exercise.reads))
 
 
 def _text(message: bytes) -> str:

@@ -127,6 +127,8 @@ class Exercise:
         visible: how many of the cases made from VISIBLE_SEED the student sees.
         tolerance: (rtol, atol) for floating point values; None for the default of the dtype.
         forbidden: names that the student's code may not use (read from its AST).
+        reads: how files that the driver sends back, as lists of bytes, are read outside of the student's process, a key of
+            wire.READERS; then operations are not counted. "" where there are none.
         written: the answer is prose, graded by hand; `model_answer` and `rubric` are for those who grade.
         few_wrong, few_right: why there are fewer than five wrong or two right answers, where the task leaves no room.
     """
@@ -144,6 +146,7 @@ class Exercise:
     visible: int = 5
     tolerance: tuple[float, float] | None = None
     forbidden: tuple[str, ...] = ()
+    reads: str = ""
     written: bool = False
     model_answer: str = ""
     rubric: str = ""

@@ -55,6 +55,7 @@ def _message(exercise, cases, seed, device="cpu", threads=0):
         driver=standalone_text(exercise.driver, "driver") if exercise.driver else "",
         gradient=exercise.gradient,
         fake_cuda=any(wanted.name == "device_agnostic" for wanted in exercise.properties),
+        count=not exercise.reads,
         device=device,
         threads=threads,
     )
@@ -65,15 +66,16 @@ def rules(exercise: Exercise) -> Rules:
     return Rules(exercise.id, exercise.arguments, exercise.properties, exercise.tolerance, exercise.forbidden)
 
 
-def seen_by(function, message: bytes) -> tuple[Seen, ...]:
+def seen_by(function, message: bytes, reads: str = "") -> tuple[Seen, ...]:
     """What `function` does on the cases of a question, in this process: for functions that are trusted."""
-    return tuple(wire.read_seen(probe.answer(function, message)))
+    return tuple(wire.read_seen(probe.answer(function, message), reads))
 
 
 def misconceptions(exercise: Exercise, message: bytes) -> Iterator[Misconception]:
     """The wrong answers of `exercise` at work on the cases of a question, each run when it is asked for."""
     for wrong in exercise.wrong_answers:
-        yield Misconception(wrong.code, wrong.message, seen_by(wrong.function, message), refused_construct(exercise, wrong))
+        seen = seen_by(wrong.function, message, exercise.reads)
+        yield Misconception(wrong.code, wrong.message, seen, refused_construct(exercise, wrong))
 
 
 def refused_construct(exercise: Exercise, wrong) -> str:
@@ -86,7 +88,7 @@ def answers(asked: Question, reply: Reply) -> Answers:
     """What came back for a question, read; never an exception."""
     if reply.data is None:
         return Answers(asked.exercise.id, failure=FAILURES.get(reply.failure, FAILURES["silent"]))
-    return wire.read_answers(asked.exercise.id, reply.data, asked.cases)
+    return wire.read_answers(asked.exercise.id, reply.data, asked.cases, asked.exercise.reads)
 
 
 def verdict(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
@@ -102,7 +104,7 @@ def verdict(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
 
 def _judged(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
     exercise = asked.exercise
-    expected = seen_by(exercise.function, asked.message)
+    expected = seen_by(exercise.function, asked.message, exercise.reads)
     found = diagnose(
         rules(asked.exercise), expected, given.seen, cells, misconceptions(exercise, asked.message), asked.visible
     )

@@ -146,7 +146,8 @@ def secrets(lecture: Lecture) -> Iterator[Secret]:
             yield from _sentences(f"the model answer of {id}", exercise.model_answer)
             yield from _sentences(f"the answer of {id}", solution)
             continue
-        yield from _code(f"the solution of {id}", _between_marks(solution))
+        for part in _between_marks(solution):
+            yield from _code(f"the solution of {id}", part)
         yield from _code(f"the reference of {id}", _body(standalone_text(exercise.function, id)))
         yield from _code(f"the cases of {id}", _body(standalone_text(exercise.case_source, "cases")))
         for right in exercise.right_answers:
@@ -185,8 +186,8 @@ def _sentences(what, text):
 
 def _between_marks(source):
     lines = source.split("\n")
-    first, last = (next(i for i, line in enumerate(lines) if mark in line) for mark in (notebooks.BEGIN, notebooks.END))
-    return "\n".join(lines[first + 1 : last])
+    starts, ends = ([i for i, line in enumerate(lines) if mark in line] for mark in (notebooks.BEGIN, notebooks.END))
+    return ["\n".join(lines[first + 1 : last]) for first, last in zip(starts, ends, strict=True)]
 
 
 def _body(source):

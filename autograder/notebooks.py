@@ -24,7 +24,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbformat import NotebookNode
 
 from . import checks, checks_writer
-from .check import PROGRESS_FILE
+from .check import PROGRESS_FILE, RUNS
 from .errors import AutograderError, CourseError
 from .exercises import Exercise, Lecture, Prediction, lecture_names, load_lecture
 from .files import write_whole
@@ -240,8 +240,8 @@ def _exercise_faults(exercise, cell, where):
         yield f"{where}: the cell of {exercise.id} must be code"
         return
     marks = [line.strip().strip("# ") for line in cell.source.splitlines() if BEGIN in line or END in line]
-    if marks != [BEGIN, END]:
-        yield f"{where}: {exercise.id} needs ### {BEGIN} and ### {END} around its body, once, in this order"
+    if not marks or marks != [BEGIN, END] * (len(marks) // 2):
+        yield f"{where}: {exercise.id} needs ### {BEGIN} and ### {END} around its body, or around several of its parts, in this order"
         return
     definition = next((n for n in parsed(cell.source).body if getattr(n, "name", None) == exercise.id), None)
     if definition is None:
@@ -312,7 +312,7 @@ def executed(notebook: NotebookNode, folder: Path) -> NotebookNode:
     """
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch) / folder.name
-        shutil.copytree(folder, place, ignore=shutil.ignore_patterns("*.py", "*.ipynb", "__pycache__", PROGRESS_FILE))
+        shutil.copytree(folder, place, ignore=shutil.ignore_patterns("*.py", "*.ipynb", "__pycache__", PROGRESS_FILE, RUNS))
         notebook = _run(copy.deepcopy(notebook), place)
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNELSPEC, "language_info": LANGUAGE})
     for cell in notebook.cells:

@@ -27,6 +27,7 @@ MAX_NODES = 200_000  # of the tree of one answer
 MAX_DEPTH = 60
 MAX_TENSOR_BYTES = 8 << 20  # of one message; base64 and the header fit into 16 MiB
 MAX_TEXT = 10_000
+MAX_BYTES = 1 << 20  # of one value of type bytes
 
 
 # ---- reading the question -------------------------------------------------------------------------------------------
@@ -142,8 +143,11 @@ def reset_state(seed: int) -> None:
     torch.storage._reset_warn_typed_storage_removal()  # torch warns of it once a process: here, once a call
 
 
-def observe(function, arguments: dict, *, driver=None, gradient=False, fake_cuda=False, pack=None) -> dict:
-    """Call `function` on `arguments` (by name, in order) and describe what happened as a node; tensors go into `pack`."""
+def observe(function, arguments: dict, *, driver=None, gradient=False, fake_cuda=False, count=True, pack=None) -> dict:
+    """Call `function` on `arguments` (by name, in order) and describe what happened as a node; tensors go into `pack`.
+
+    Operations are counted where `count` says so: torch.jit.trace does not work under a dispatch mode.
+    """
     seen = {"raised": None, "result": None, "gradients": {}, "fake_cuda": None}
     values, caught, counter = list(arguments.values()), [], _CountOps()
     call = function if driver is None else lambda *case: driver(function, *case)
@@ -155,7 +159,7 @@ def observe(function, arguments: dict, *, driver=None, gradient=False, fake_cuda
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
-            with counter:
+            with counter if count else contextlib.nullcontext():
                 result = call(*values)
             seen["seconds"] = time.perf_counter() - started
             pack.name_inputs(arguments)
@@ -288,12 +292,18 @@ class Pack:
         if isinstance(value, complex):
             return {"complex": [value.real, value.imag]}
         if isinstance(value, bytes):
-            return {"bytes": base64.b64encode(value[:MAX_TEXT]).decode()}
+            return self.describe_bytes(value)
         if type(value).__module__ == "numpy":
             return self.describe_numpy(value)
         if isinstance(value, (bool, int, float, str)):
             return _plain(value)
         return _other(value)
+
+    def describe_bytes(self, value):
+        if len(value) > MAX_BYTES or self.bytes + len(value) > MAX_TENSOR_BYTES:
+            return _other(value, f"{len(value)} bytes, which are more than is accepted")
+        self.bytes += len(value)
+        return {"bytes": base64.b64encode(value).decode()}
 
     def describe_numpy(self, value):
         try:
@@ -415,7 +425,8 @@ def answer(function, question: bytes) -> bytes:
         reset_state(meta["seed"] + number)
         if meta["threads"] and torch.get_num_threads() != meta["threads"]:
             torch.set_num_threads(meta["threads"])  # it changes the last digits of sums
-        seen.append(observe(function, arguments(), driver=driver, gradient=meta["gradient"], pack=pack))
+        count = meta.get("count", True)
+        seen.append(observe(function, arguments(), driver=driver, gradient=meta["gradient"], count=count, pack=pack))
         if meta["fake_cuda"]:
             seen[-1]["fake_cuda"] = on_fake_cuda(function, arguments(), driver)
     return pack.message(seen=seen)

@@ -23,7 +23,7 @@ from traitlets.config import Config, PyFileConfigLoader
 from traitlets.log import get_logger
 
 from . import leaks, notebooks
-from .check import PROGRESS_FILE
+from .check import PROGRESS_FILE, RUNS
 from .errors import CourseError
 from .exercises import Lecture, lecture_names, load_lecture
 from .settings import CONFIG_FILE, Settings
@@ -130,7 +130,8 @@ def differing(made: Path, there: Path) -> list[Path]:
 
 def _personal(path: Path) -> bool:
     """Whether a file in course/ is somebody's work or trace and no part of the release."""
-    return path.name == PROGRESS_FILE or ".edited" in path.name or any(part.startswith(".") for part in path.parts[-2:])
+    traces = path.name == PROGRESS_FILE or ".edited" in path.name or RUNS in path.parts
+    return traces or any(part.startswith(".") for part in path.parts[-2:])
 
 
 def _demand_unchanged(changed, names, settings):

@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from . import probe
+from . import events, probe
 from .records import Answers, Raised, Seen, SeenObject, SeenTensor
 
 MAX_MESSAGE = 64 << 20  # bytes
@@ -29,7 +29,9 @@ class Unreadable(ValueError):
 # ---- questions ------------------------------------------------------------------------------------------------------
 
 
-def pack_question(cases, arguments, *, seed=0, driver="", gradient=False, fake_cuda=False, device="cpu", threads=0) -> bytes:
+def pack_question(
+    cases, arguments, *, seed=0, driver="", gradient=False, fake_cuda=False, count=True, device="cpu", threads=0
+) -> bytes:
     """The message that asks for a function's answers on `cases`, a list of tuples of values named `arguments`.
 
     Tensors keep their strides, and those of one case that share memory share it again on the other side, which builds
@@ -41,7 +43,7 @@ def pack_question(cases, arguments, *, seed=0, driver="", gradient=False, fake_c
         storages: dict[int, str] = {}
         nodes.append([_on(device, _node(value, tensors, storages)) for value in case])
     meta = dict(cases=nodes, arguments=list(arguments), seed=seed, driver=driver, gradient=gradient, fake_cuda=fake_cuda)
-    return _message(tensors, {**meta, "threads": threads})
+    return _message(tensors, {**meta, "threads": threads, **({} if count else {"count": False})})
 
 
 def without_driver(question: bytes) -> bytes:
@@ -50,10 +52,10 @@ def without_driver(question: bytes) -> bytes:
     return _message(tensors, {**meta, "driver": "", "fake_cuda": False})
 
 
-def without_times(answer: bytes) -> bytes:
-    """The same answer with every duration 0, so that equal behaviour gives equal bytes."""
+def without_times(answer: bytes, reads: str = "") -> bytes:
+    """The same answer with every duration 0 and its files read, so that equal behaviour gives equal bytes."""
     meta, tensors = probe.unpack(answer)
-    return _message(tensors, {"seen": [{**case, "seconds": 0.0} for case in meta["seen"]]})
+    return _message(tensors, {"seen": [{**_files_read(case, reads), "seconds": 0.0} for case in meta["seen"]]})
 
 
 def _message(tensors, meta) -> bytes:
@@ -153,10 +155,10 @@ def _tensor_node(t, tensors, storages):
 # ---- answers --------------------------------------------------------------------------------------------------------
 
 
-def read_answers(exercise: str, message: bytes, cases: int) -> Answers:
+def read_answers(exercise: str, message: bytes, cases: int, reads: str = "") -> Answers:
     """The Answers in a message of a student's process; one whose form is wrong has a `failure` and nothing else."""
     try:
-        seen = read_seen(message)
+        seen = read_seen(message, reads)
         if len(seen) != cases:
             raise Unreadable(f"it answers {len(seen)} cases where {cases} were asked")
     except Unreadable as error:
@@ -164,15 +166,17 @@ def read_answers(exercise: str, message: bytes, cases: int) -> Answers:
     return Answers(exercise, tuple(seen))
 
 
-def read_seen(message: bytes) -> list[Seen]:
+def read_seen(message: bytes, reads: str = "") -> list[Seen]:
     """One Seen for each case that a message answers.
 
+    Args:
+        reads: a key of READERS, for the files in it; "" leaves bytes as they are.
     Raises:
         Unreadable: the message does not follow the format, or is larger than MAX_MESSAGE bytes.
     """
     try:
         meta, tensors = _read(message)
-        return [_seen(case, tensors) for case in meta["seen"]]
+        return [_seen(_files_read(case, reads), tensors) for case in meta["seen"]]
     except Unreadable:
         raise
     except RecursionError:
@@ -195,6 +199,28 @@ def _read(message):
     except SafetensorError as error:
         raise Unreadable("its tensors are malformed") from error
     return json.loads(header["__metadata__"]["tree"]), tensors
+
+
+READERS = {"event_files": events.run}  # how a list of files' bytes becomes plain data; each raises ValueError on hostile ones
+
+
+def _files_read(case, reads):
+    """A case with every list of bytes in its result replaced by what these files hold."""
+    return {**case, "result": _read_lists(case["result"], READERS[reads])} if reads else case
+
+
+def _read_lists(node, reader):
+    if isinstance(node, list):
+        return [_read_lists(item, reader) for item in node]
+    if not isinstance(node, dict):
+        return node
+    files = node.get("list")
+    if not (isinstance(files, list) and files and all(isinstance(item, dict) and list(item) == ["bytes"] for item in files)):
+        return {key: _read_lists(item, reader) for key, item in node.items()}
+    try:
+        return probe.Pack().describe(reader([base64.b64decode(_string(item["bytes"]), validate=True) for item in files]))
+    except ValueError as error:
+        return {"object": {"type": f"damaged file: {error}", "text": f"a damaged file: {error}"}}
 
 
 def _seen(case, tensors) -> Seen:
