@@ -1,11 +1,11 @@
 """Reads TensorBoard's event files as plain data: graphs, scalars, histograms.
 
-What comes in may be hostile: it is bytes of a limited size, every count is looked at before anything is built, and whatever
-contradicts the format is `Damaged`. Nothing in here opens a file.
+What comes in may be hostile: it is bytes of a limited size, every count is looked at before anything is built, and
+whatever contradicts the format is `Damaged`. Nothing in here opens a file.
 
-Source of the format: tensorflow.org/tutorials/load_data/tfrecord (a record is its length, a checksum of it, the bytes, a
-checksum of them) and the messages in tensorboard/compat/proto. The checksums are left alone: they guard against accidents of
-a disk, and a forged file has the right ones.
+Source of the format: tensorflow.org/tutorials/load_data/tfrecord (a record is its length, a checksum of it, the bytes,
+a checksum of them) and the messages in tensorboard/compat/proto. The checksums are left alone: they guard against
+accidents of a disk, and a forged file has the right ones.
 """
 
 import re
@@ -144,9 +144,9 @@ def _line(node, nodes, place):
 
 
 def _value(node):
-    """What stands in a constant, numbers in their shortest form: `{ value : tensor(1)}` is 1."""
+    """What stands in a constant, numbers in their shortest form: `{ value : tensor(1., dtype=torch.float64)}` is 1."""
     text = node.attr["attr"].s.decode("utf-8", errors="replace")
-    found = re.search(r"value\s*:\s*(?:tensor\()?[\s{]*([^{})]+?)[\s})]*$", text)
+    found = re.search(r"value\s*:\s*(?:tensor\()?[\s{]*([^{}(),\s]+)", text)
     if not found:
         return "None"
     try:

@@ -756,7 +756,7 @@ def _(tensors):
     stars=3,
     concepts=["L-40", "L-43"],
     needs=["leaf_report"],
-    visible=7,
+    visible=8,
     hints=[
         "Begin at t.grad_fn and follow next_functions. Two things can go wrong: a node that is reached on two ways "
         "is listed twice, or a node is listed before one of its inputs.",
@@ -820,9 +820,9 @@ def _(rng):
     yield "x"
     yield "(x + y) * (x * y).exp()"
     yield "x.exp() + x.exp().log()"
+    yield "chained(x, 3000)"
     yield "plain * 2"
     yield "doubled(x, 9)"
-    yield "chained(x, 3000)"
     yield "x.exp().detach() * y"
     yield "plain * x + plain"
     yield "(x.exp() + 1) * x.exp() * (x.exp() + 1)"
@@ -978,7 +978,7 @@ def _(t):
     concepts=["L-40", "L-41", "L-42"],
     needs=["derivative", "graph_nodes"],
     forbidden=["torch"],
-    visible=7,
+    visible=8,
     hints=[
         "Each operation makes a Value that remembers two things: what it was made of, and the slope with respect to "
         "each of those. backward then only has to multiply and to add, in the right order.",
@@ -996,11 +996,11 @@ def Value(data):
             self.data, self.grad, self.inputs, self.slopes = float(data), 0.0, inputs, slopes
 
         def __add__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data + other.data, (self, other), (1.0, 1.0))
 
         def __mul__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data * other.data, (self, other), (other.data, self.data))
 
         __radd__, __rmul__ = __add__, __mul__
@@ -1051,10 +1051,10 @@ def _(rng):
     yield "a * a + a", 3.0, 0.0
     yield "a.sin() * b.log()", 1.0, 2.0
     yield "(a * b).sin() * (a * b) + a * b", 1.5, 0.5
+    yield "(lambda c: chained(c, 4) * c)(a + b)", 1.0, 1.0
     yield "chained(a * b, 3000)", 2.0, -1.0
     yield "2 * a + 3", 4.0, 0.0
     yield "(lambda c: (lambda d: d * c + d)(c.sin()))(a * b)", 0.5, 2.0  # c is needed early and late
-    yield "(lambda c: chained(c, 4) * c)(a + b)", 1.0, 1.0
     yield "(a + a + a).sin()", 0.25, 0.0
     yield "(lambda c: c * c)((lambda c: c * c)(a * b))", 1.5, -0.5
     yield "a", 5.0, 7.0
@@ -1088,11 +1088,11 @@ def _(data):
             self.data, self.grad, self.inputs, self.slopes = float(data), 0.0, inputs, slopes
 
         def __add__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data + other.data, (self, other), (1.0, 1.0))
 
         def __mul__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data * other.data, (self, other), (other.data, self.data))
 
         __radd__, __rmul__ = __add__, __mul__
@@ -1134,11 +1134,11 @@ def _(data):
             self.data, self.grad, self.inputs, self.slopes = float(data), 0.0, inputs, slopes
 
         def __add__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data + other.data, (self, other), (1.0, 1.0))
 
         def __mul__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data * other.data, (self, other), (other.data, self.data))
 
         __radd__, __rmul__ = __add__, __mul__
@@ -1175,11 +1175,11 @@ def _(data):
             self.data, self.grad, self.inputs, self.slopes = float(data), 0.0, inputs, slopes
 
         def __add__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data + other.data, (self, other), (1.0, 1.0))
 
         def __mul__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data * other.data, (self, other), (other.data, self.data))
 
         __radd__, __rmul__ = __add__, __mul__
@@ -1221,11 +1221,11 @@ def _(data):
             self.data, self.grad, self.inputs, self.slopes = float(data), 0.0, inputs, slopes
 
         def __add__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data + other.data, (self, other), (1.0, 1.0))
 
         def __mul__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data * other.data, (self, other), (self.data, other.data))
 
         __radd__, __rmul__ = __add__, __mul__
@@ -1266,11 +1266,11 @@ def _(data):
             self.data, self.grad, self.inputs, self.slopes = float(data), 0.0, inputs, slopes
 
         def __add__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data + other.data, (self, other), (1.0, 1.0))
 
         def __mul__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data * other.data, (self, other), (other.data, self.data))
 
         __radd__, __rmul__ = __add__, __mul__
@@ -1311,11 +1311,11 @@ def _(data):
             self.data, self.grad, self.inputs, self.slopes = float(data), 0.0, inputs, slopes
 
         def __add__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data + other.data, (self, other), (1.0, 1.0))
 
         def __mul__(self, other):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             return Value(self.data * other.data, (self, other), (other.data, self.data))
 
         __radd__, __rmul__ = __add__, __mul__
@@ -1364,7 +1364,7 @@ def _(data):
 
         @staticmethod
         def of(number):
-            return number if isinstance(number, Value) else Value(number)
+            return number if hasattr(number, "grad") else Value(number)
 
         def log(self):
             return Value(math.log(self.data), (self, 1 / self.data))
@@ -1394,17 +1394,15 @@ def _(data):
 
 @Value.right
 def _(data):
-    import itertools
     import math
-
-    clock = itertools.count()
 
     class Value:
         def __init__(self, data, push=None, inputs=()):
-            self.data, self.grad, self.push, self.inputs, self.born = data, 0.0, push, inputs, next(clock)
+            self.data, self.grad, self.push, self.inputs = data, 0.0, push, inputs
+            self.depth = 1 + max((v.depth for v in inputs), default=0)
 
         def _binary(self, other, f, slopes):
-            other = other if isinstance(other, Value) else Value(other)
+            other = other if hasattr(other, "grad") else Value(other)
             s, o = slopes(self.data, other.data)
 
             def push(grad):
@@ -1434,14 +1432,13 @@ def _(data):
             return self._unary(math.sin(self.data), math.cos(self.data))
 
         def backward(self):
-            found = {self}
-            waiting = [self]
+            found, waiting = {self}, [self]
             while waiting:
                 new = set(waiting.pop().inputs) - found
                 found |= new
                 waiting += new
             self.grad = 1.0
-            for v in sorted(found, key=lambda v: -v.born):  # inputs are older than what is made of them
+            for v in sorted(found, key=lambda v: -v.depth):  # what is made of a Value is deeper than it
                 if v.push:
                     v.push(v.grad)
 
@@ -1964,14 +1961,22 @@ def logged_graphs(x, folder):
 def _(logged_graphs, x):
     import pathlib
     import tempfile
+    import threading
+
+    def writing():
+        return {thread for thread in threading.enumerate() if type(thread).__name__ == "_AsyncWriterThread"}
 
     with tempfile.TemporaryDirectory() as place:
-        folder, runs = pathlib.Path(place), {}
+        folder, runs, before = pathlib.Path(place), {}, writing()
         logged_graphs(x, folder)
-        for path in sorted(folder.rglob("*tfevents*")):
+        left_open = writing() - before
+        for thread in left_open:  # it would go on writing into a folder that is gone
+            thread.stop()
+            thread.join()
+        for path in [] if left_open else sorted(folder.rglob("*tfevents*")):
             with path.open("rb") as file:
                 runs.setdefault(path.parent.relative_to(folder).as_posix(), []).append(file.read(1 << 20))
-        return {"runs": runs}
+        return {"writers left open": len(left_open), "runs": runs}
 
 
 @logged_graphs.cases
@@ -2002,8 +2007,8 @@ def _(x, folder):
 
 @logged_graphs.wrong(
     "X-4.10-2",
-    "The runs are there, and their graphs are not in the files: a SummaryWriter writes when it is closed. Use it in a with "
-    "statement or call close(); log_graph does that for you.",
+    "The writers were left open. A SummaryWriter may hold back for two minutes what it was given; close() makes sure that "
+    "it is in the file, and so does a with statement. log_graph closes for you.",
 )
 def _(x, folder):
     import warnings
@@ -2193,14 +2198,22 @@ def vanishing_layer(gradients, folder):
 def _(vanishing_layer, gradients):
     import pathlib
     import tempfile
+    import threading
+
+    def writing():
+        return {thread for thread in threading.enumerate() if type(thread).__name__ == "_AsyncWriterThread"}
 
     with tempfile.TemporaryDirectory() as place:
-        folder, runs = pathlib.Path(place), {}
+        folder, runs, before = pathlib.Path(place), {}, writing()
         answer = vanishing_layer(gradients, folder)
-        for path in sorted(folder.rglob("*tfevents*")):
+        left_open = writing() - before
+        for thread in left_open:  # it would go on writing into a folder that is gone
+            thread.stop()
+            thread.join()
+        for path in [] if left_open else sorted(folder.rglob("*tfevents*")):
             with path.open("rb") as file:
                 runs.setdefault(path.parent.relative_to(folder).as_posix(), []).append(file.read(1 << 20))
-        return {"the layer": answer, "runs": runs}
+        return {"the layer": answer, "writers left open": len(left_open), "runs": runs}
 
 
 @vanishing_layer.cases
@@ -2218,12 +2231,12 @@ def _(rng):
     yield network(1e-3, 0.5, 1.0)
     yield network(1.0, 0.5, 2.0)  # nothing vanishes
     yield network(1e-5, 2e-5, 0.3, 0.6)  # layer1 is smaller still, layer2 is where it happens
-    yield network(0.01, 0.05, 0.3, 1.0)  # fades slowly, and never at one place
+    yield network(1e-6, 1.0, 1e-4, 1.0)  # in two places
     yield network(1.0, 1e-3, 1.0, first=[1e-3, 1.0, 1.0])
+    yield network(0.01, 0.05, 0.3, 1.0)  # fades slowly, and never at one place
     yield network(2e-7, 1e-6, 5e-7)  # all are small, and none vanishes
     yield network(0.5, 0.0, 1.0)
     yield network(3.0, steps=1)
-    yield network(1e-4, 1.0, 1e-4, 1.0)
     yield network(1e-9, 1e-6, 1e-3, 1.0, steps=3)
     for _ in range(5):
         sizes = [1.0]
@@ -2355,7 +2368,8 @@ def _(gradients, folder):
 
 @vanishing_layer.wrong(
     "X-4.11-7",
-    "The answer is right and the file is empty: the writer was never closed. Use SummaryWriter in a with statement.",
+    "The answer is right, and the writer was left open, so nobody knows when the numbers are in the file. Use "
+    "SummaryWriter in a with statement.",
 )
 def _(gradients, folder):
     from torch.utils.tensorboard import SummaryWriter
@@ -2557,3 +2571,133 @@ def _(x):
     import torch
 
     return torch.log1p(torch.exp(-torch.where(x < 0, 0, x)))
+
+
+# ---- predictions ----------------------------------------------------------------------------------------------------
+
+PREDICTIONS = (
+    prediction(
+        "R1",
+        "`c = a.clone()`, `v = a[1:]`, then `a.mul_(2)`. Which of `c` and `v` show the doubled numbers?",
+        {
+            "a": ("both", "clone() gave c a storage of its own, so a write to a does not reach it."),
+            "b": ("only v", "Right: a slice is a view of the same storage, a clone has its own."),
+            "c": ("only c", "The other way round: the slice looks into the storage of a, the clone does not."),
+            "d": ("none", "The underscore says that mul_ writes into a, and v looks at the same memory."),
+        },
+        "b",
+    ),
+    prediction(
+        "R2",
+        "`a` has shape (5, 7) and `s = torch.softmax(a, dim=1)`. Which sums are 1?",
+        {
+            "a": ("s.sum(0), one for each column", "dim is the dimension that is summed over, and so goes away."),
+            "b": ("s.sum(1), one for each row", "Right: dim=1 runs along a row, and each row adds up to 1."),
+            "c": ("only s.sum()", "Each row adds up to 1, so the whole adds up to 5."),
+        },
+        "b",
+    ),
+    prediction(
+        "R3",
+        "`1 / (1 + exp(-x))` at x = -100 in float32: what are its value and its gradient?",
+        {
+            "a": ("0 and 0", "The value is 0. On the way back infinity is met, and infinity times 0 is not 0."),
+            "b": ("NaN and NaN", "The value is fine: 1 / infinity is 0."),
+            "c": ("0 and NaN", "Right: exp(100) is infinite in float32, and a finite value says nothing of the gradient."),
+        },
+        "c",
+    ),
+    prediction(
+        "P1",
+        "`x = torch.tensor([1.0], requires_grad=True)`, `g = x * x + 1`, `h = torch.log(g)`, `k = torch.sin(h)`, and "
+        "`p = torch.ones(2) * 3`. Which of them are leaves (`is_leaf`)?",
+        {
+            "a": ("only x", "p was computed, but nothing of it was recorded, since nobody asked for a gradient: it is a leaf."),
+            "b": ("x and p", "Right: neither has a grad_fn. Whether a leaf gets a gradient is another question."),
+            "c": ("x, g, h and k", "g, h and k were recorded as results, each with its grad_fn: they are no leaves."),
+            "d": ("only k", "k is the output, the other end of the graph. Leaves are where the graph begins."),
+        },
+        "b",
+    ),
+    prediction(
+        "P2",
+        "`k.backward()` has run. What does a second `k.backward()` do?",
+        {
+            "a": ("it gives the same gradient again", "It would need the stored values, and they have been let go."),
+            "b": ("nothing", "It does not go unnoticed: torch needs what it no longer has."),
+            "c": (
+                "it ends with a RuntimeError",
+                "Right: the values that were stored for the way back are freed after the first time.",
+            ),
+        },
+        "c",
+    ),
+    prediction(
+        "P3",
+        "The derivative at x = 1 is 0.7692. The graph is built anew and `k.backward()` called once more. What is "
+        "`x.grad` now?",
+        {
+            "a": ("0.7692", "backward() adds to .grad; it does not write over it."),
+            "b": ("1.5385", "Right: gradients accumulate. Whoever wants a fresh one has to clear .grad first."),
+            "c": ("0.5917", "That is 0.7692 times itself. Contributions are added, not multiplied."),
+            "d": ("0", "Nothing clears .grad for you."),
+        },
+        "b",
+    ),
+    prediction(
+        "P4",
+        "After `k.backward()`, what is `g.grad`?",
+        {
+            "a": ("0.3846, the derivative of k with respect to g", "It was computed on the way, passed on, and not kept."),
+            "b": ("None, and torch warns", "Right: only leaves keep a gradient, and torch guesses that you did not know."),
+            "c": ("0", "No gradient is None. A zero would be a statement about the slope."),
+            "d": ("an error", "Reading it is allowed. You get None and a warning that tells what to do: retain_grad()."),
+        },
+        "b",
+    ),
+    prediction(
+        "P5",
+        "The limit for f(x) = x²: what is ((x + h)² - x²) / h, for h that is not 0?",
+        {
+            "a": ("2x + h", "Right: x² goes away, and 2xh + h² is left; divided by h that is 2x + h. As h goes to 0: 2x."),
+            "b": ("2x", "That is the limit. Before h goes to 0 there is still something left of it."),
+            "c": ("h", "(x + h)² is x² + 2xh + h². The middle part must not get lost."),
+            "d": ("0", "The numerator goes to 0, but so does the denominator. Divide first, then take the limit."),
+        },
+        "a",
+    ),
+    prediction(
+        "P6",
+        "In float32, at x = 1, what is ((x + h)² - x²) / h for h = 1e-8? The derivative is 2.",
+        {
+            "a": ("2.00000001", "By algebra, yes. But 1 + 1e-8 is not a float32: seven digits are not enough."),
+            "b": ("0", "Right: 1 + 1e-8 is rounded to 1, so the difference is 0."),
+            "c": ("close to 2, better than for h = 1e-4", "That is what the limit promises, and what rounding breaks."),
+        },
+        "b",
+    ),
+    prediction(
+        "P7",
+        "`x * x` and `x ** 2` have the same values. Does autograd record the same graph?",
+        {
+            "a": ("yes, one node and one edge to x each", "x * x takes x twice, so it has two edges."),
+            "b": (
+                "no: MulBackward0 with two edges to x, PowBackward0 with one",
+                "Right: what is recorded are the operations that ran, not the formula that they mean.",
+            ),
+            "c": ("yes, both are simplified to 2 * x", "Nothing is simplified: autograd records operations, one by one."),
+        },
+        "b",
+    ),
+    prediction(
+        "P8",
+        "In a network of eight sigmoid layers, how large is the gradient of the first layer, compared with that of "
+        "the last one?",
+        {
+            "a": ("about as large", "Each sigmoid passes on at most a quarter of what arrives."),
+            "b": ("thousands of times smaller", "Right: a slope of at most 1/4 in each layer, and slopes are multiplied."),
+            "c": ("larger, since it is used by all the others", "What counts is the product of the slopes on the way."),
+        },
+        "b",
+    ),
+)
