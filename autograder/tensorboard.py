@@ -3,11 +3,14 @@
 The only place that knows `torch.jit.trace`, which `SummaryWriter.add_graph` is made of and which is deprecated.
 """
 
+import os
 import re
+import shlex
 import warnings
 from pathlib import Path
 
 import torch
+from tensorboard import notebook
 from torch.utils.tensorboard import SummaryWriter
 
 from lecture_pictures import Picture, grad_fn_graph, graph_picture
@@ -16,6 +19,7 @@ from . import events
 from .check import RUNS
 from .errors import UsageError
 
+FRONT_END = "JPY_SESSION_NAME"  # set by Jupyter where a notebook is open
 _DEPRECATED = r"`torch\.jit\.\w+` is deprecated"
 
 
@@ -81,3 +85,14 @@ def drawing(lines: list[str], title: str) -> Picture:
         edges += [(int(source), number) for source in re.findall(r"#(\d+)", takes)]
         kinds[number] = {"input": "input", "output": "output"}.get(operation.split(" ")[0], "operation")
     return graph_picture(labels, edges, kinds, title)
+
+
+def open_tensorboard(folder: str | Path = RUNS) -> None:
+    """Open TensorBoard on the runs below the cell, as `%tensorboard --logdir runs` does.
+
+    Where no front end looks (a notebook that is run by a program), nothing is started and the way is told instead.
+    """
+    if FRONT_END not in os.environ:
+        print("In a terminal, run make tensorboard (or: python -m autograder tensorboard) and open the address it prints.")
+        return
+    notebook.start(f"--logdir {shlex.quote(str(folder))}")
