@@ -243,7 +243,7 @@ def tensorboard(
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder; give the folder that holds the runs, e.g. course/04_graphs")
     err.print(f"TensorBoard on {_shown(folder)}: http://localhost:{port} (Ctrl-C ends it)")
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(folder), "--port", str(port), "--bind_all=false"]
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(folder), "--host", "127.0.0.1", "--port", str(port)]
     raise typer.Exit(subprocess.call(command))
 
 

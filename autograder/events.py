@@ -29,8 +29,8 @@ def run(files: list[bytes]) -> dict:
     """What the event files of one run hold.
 
     Returns:
-        {"graphs": [[line, ...], ...], "scalars": {tag: [(step, value), ...]}, "histograms": {tag: [(step, {"num", "min",
-        "max"}), ...]}}, tags and steps in order. The lines of a graph: see graph_lines.
+        {"graphs": [[line, ...], ...], "scalars": {tag: [(step, value), ...]}, "histograms": {tag: [(step,
+        {"num", "min", "max"}), ...]}}, tags and steps in order. The lines of a graph: see graph_lines.
     Raises:
         Damaged: they are no event files, or larger than is accepted.
     """
@@ -48,9 +48,8 @@ def run(files: list[bytes]) -> dict:
             elif kind == "histo":
                 shape = {"num": value.histo.num, "min": value.histo.min, "max": value.histo.max}
                 found["histograms"].setdefault(value.tag[:MAX_TEXT], []).append((event.step, shape))
-    by_step = lambda points: sorted(points, key=lambda point: point[0])
     for kind in ("scalars", "histograms"):
-        found[kind] = {tag: by_step(found[kind][tag]) for tag in sorted(found[kind])}
+        found[kind] = {tag: sorted(points, key=lambda point: point[0]) for tag, points in sorted(found[kind].items())}
     return found
 
 
@@ -82,8 +81,8 @@ def _parsed(kind, content):
 def graph_lines(graph: GraphDef) -> list[str]:
     """One line for each node that the outputs are made of, inputs before what is made of them.
 
-    A line says the operation and what it takes: `#n` is the node of line n, counted from 1; a constant stands there as it
-    is. Names play no part: the same computation gives the same lines, whatever the classes in it are called.
+    A line says the operation and what it takes: `#n` is the node of line n, counted from 1; a constant stands there as
+    it is. Names play no part: the same computation gives the same lines, whatever the classes in it are called.
 
         input of shape (2, 3)
         mul(#1, #1)
@@ -96,7 +95,7 @@ def graph_lines(graph: GraphDef) -> list[str]:
     if len(graph.node) > MAX_NODES or sum(len(node.input) for node in graph.node) > 4 * MAX_NODES:
         raise Damaged(f"a graph of more than {MAX_NODES} nodes, or {4 * MAX_NODES} edges")
     nodes = {node.name: node for node in graph.node}
-    taken = {_source(name) for node in graph.node for name in node.input}
+    taken = {source for node in graph.node for source in _sources(node)}
     outputs = [node.name for node in graph.node if node.op == "IO Node" and node.input]
     outputs = outputs or [name for name in nodes if name not in taken]
     lines, place, open_nodes = [], {}, set()
@@ -114,7 +113,7 @@ def graph_lines(graph: GraphDef) -> list[str]:
                 raise Damaged("an edge of a graph comes from nowhere")
             open_nodes.add(name)
             stack.append((name, True))
-            inputs = [source for source in map(_source, nodes[name].input) if not _constant(nodes.get(source))]
+            inputs = [source for source in _sources(nodes[name]) if not _constant(nodes.get(source))]
             stack += [(source, False) for source in reversed(inputs) if source not in place]
     return lines
 
@@ -122,6 +121,11 @@ def graph_lines(graph: GraphDef) -> list[str]:
 def _source(name):
     """The node that an input names: `^name` and `name:1` are ways to say which of its outputs."""
     return re.sub(r":\d+$", "", name.removeprefix("^"))
+
+
+def _sources(node):
+    """The nodes that a node takes something from; a parameter is taken from its module, which is no node."""
+    return [] if node.op == "prim::GetAttr" else [_source(name) for name in node.input]
 
 
 def _constant(node):
@@ -132,8 +136,9 @@ def _line(node, nodes, place):
     operation = node.op.split("::")[-1][:MAX_TEXT]
     if node.op == "IO Node":
         operation = "output" if node.input else "input"
-    sources = [_source(name) for name in node.input]
-    takes = [_value(nodes[source]) if _constant(nodes[source]) else f"#{place[source]}" for source in sources]
+    if node.op == "prim::GetAttr":
+        return f"parameter {_attribute(node, 'name')}"
+    takes = [_value(nodes[s]) if _constant(nodes[s]) else f"#{place[s]}" for s in _sources(node)]
     if operation in ("add", "sub", "rsub") and takes[2:] == ["1"]:
         takes.pop()  # a + alpha * b, with alpha 1
     while takes and takes[-1] == "None":
@@ -145,14 +150,18 @@ def _line(node, nodes, place):
 
 def _value(node):
     """What stands in a constant, numbers in their shortest form: `{ value : tensor(1., dtype=torch.float64)}` is 1."""
-    text = node.attr["attr"].s.decode("utf-8", errors="replace")
-    found = re.search(r"value\s*:\s*(?:tensor\()?[\s{]*([^{}(),\s]+)", text)
-    if not found:
-        return "None"
+    text = _attribute(node, "value")
     try:
-        return f"{float(found[1]):g}"
+        return f"{float(text):g}"
     except ValueError:
-        return found[1][:MAX_TEXT]
+        return text
+
+
+def _attribute(node, name):
+    """An attribute in the text that torch makes of all of them; "None" if it is not there."""
+    text = node.attr["attr"].s.decode("utf-8", errors="replace")
+    found = re.search(name + r"\s*:\s*(?:tensor\()?[\s{]*([^{}(),\s]+)", text)
+    return found[1][:MAX_TEXT] if found else "None"
 
 
 def _shape(node):

@@ -43,7 +43,8 @@ def log_graph(model: torch.nn.Module, inputs: torch.Tensor, folder: str | Path) 
         UsageError: `model` is no torch.nn.Module.
     """
     if not isinstance(model, torch.nn.Module):
-        raise UsageError(f"model is a {type(model).__name__}; TensorBoard draws a torch.nn.Module: write one around your function")
+        given = type(model).__name__
+        raise UsageError(f"model is a {given}; only a torch.nn.Module can be logged: write one around your function")
     try:
         with warnings.catch_warnings(), SummaryWriter(str(folder)) as writer:
             warnings.filterwarnings("ignore", _DEPRECATED, DeprecationWarning)
@@ -90,9 +91,9 @@ def drawing(lines: list[str], title: str) -> Picture:
 def open_tensorboard(folder: str | Path = RUNS) -> None:
     """Open TensorBoard on the runs below the cell, as `%tensorboard --logdir runs` does.
 
-    Where no front end looks (a notebook that is run by a program), nothing is started and the way is told instead.
+    Where no front end looks (a notebook that a program runs), nothing is started, and the way is told instead.
     """
     if FRONT_END not in os.environ:
-        print("In a terminal, run make tensorboard (or: python -m autograder tensorboard) and open the address it prints.")
+        print("In a terminal, run make tensorboard, or python -m autograder tensorboard, and open what it prints.")
         return
     notebook.start(f"--logdir {shlex.quote(str(folder))}")

@@ -29,7 +29,6 @@
 # %% setup=true
 import math
 import warnings
-from pathlib import Path
 
 import torch
 from torch.utils.tensorboard import SummaryWriter
