@@ -148,7 +148,10 @@ def secrets(lecture: Lecture) -> Iterator[Secret]:
             continue
         for part in _between_marks(solution):
             yield from _code(f"the solution of {id}", part)
-        yield from _code(f"the reference of {id}", _body(standalone_text(exercise.function, id)))
+        given = [_compact(form(_outside_marks(solution))) for form in (str, _as_parsed)]
+        for secret in _code(f"the reference of {id}", _body(standalone_text(exercise.function, id))):
+            if not (secret.line and any(secret.needle in text for text in given)):  # it stands in the cell for everybody
+                yield secret
         yield from _code(f"the cases of {id}", _body(standalone_text(exercise.case_source, "cases")))
         for right in exercise.right_answers:
             yield from _whole(f"a right answer of {id}", _body(standalone_text(right, id)))
@@ -188,6 +191,12 @@ def _between_marks(source):
     lines = source.split("\n")
     starts, ends = ([i for i, line in enumerate(lines) if mark in line] for mark in (notebooks.BEGIN, notebooks.END))
     return ["\n".join(lines[first + 1 : last]) for first, last in zip(starts, ends, strict=True)]
+
+
+def _outside_marks(source):
+    for part in _between_marks(source):
+        source = source.replace(part, part[: len(part) - len(part.lstrip())] + "pass")
+    return source
 
 
 def _body(source):

@@ -35,7 +35,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from autograder.check import Checker
 from autograder.tensorboard import fresh_run, log_graph, open_tensorboard, read_runs
-from lecture_pictures import chain_step, explore_chain, grad_fn_graph
+from lecture_pictures import chain_step, explore_chain, grad_fn_graph, stacked
 
 check = Checker("04_graphs")
 predict, hint = check.predict, check.hint
@@ -80,8 +80,8 @@ for h in (1.0, 0.1, 0.01, 0.001):
     print(f"h = {h:5}: ((1 + h)² - 1²) / h = {((1 + h) ** 2 - 1) / h:.6f}")
 
 # %% [markdown]
-# The limit at x = 1 is 2. One thing can be bettered: the quotient is off by h itself. Stand in the middle and take a step
-# to **both** sides, and the errors of the two sides cancel (objective 1).
+# The limit at x = 1 is 2. One thing can be bettered: the quotient is off by h itself. Stand in the middle and take a
+# step to **both** sides, and the errors of the two sides cancel (objective 1).
 #
 # {{card central_difference}}
 
@@ -89,8 +89,8 @@ for h in (1.0, 0.1, 0.01, 0.001):
 def central_difference(f, x, h):
     """The slope of f at x, from the two points x - h and x + h.
 
-    f is a function of a tensor, x a float tensor of any shape, h a positive number. Compute in float64, so that a small h
-    does no harm. The result has the shape and the dtype of x.
+    f is a function of a tensor, x a float tensor of any shape, h a positive number. Compute in float64, so that a
+    small h does no harm. The result has the shape and the dtype of x.
     """
     ### BEGIN SOLUTION
     wide = x.double()
@@ -122,9 +122,9 @@ for h in (1e-2, 1e-4, 1e-6, 1e-8):
 # *find* one there is something better.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 12 minutes with the review.** Board: a curve, a secant, and the secant through both neighbours, which is
-# nearly parallel to the tangent. P6 surprises nearly everybody: let them compute 1 + 1e-8 in float32. Common answers: the
-# one-sided quotient, division by h, float32 all the way, `/ 2 * h` without brackets.
+# **Instructor, 12 minutes with the review.** Board: a curve, a secant, and the secant through both neighbours, which
+# is nearly parallel to the tangent. P6 surprises nearly everybody: let them compute 1 + 1e-8 in float32. Common
+# answers: the one-sided quotient, division by h, float32 all the way, `/ 2 * h` without brackets.
 
 # %% [markdown] concepts=["L-37"]
 # ## Four rules
@@ -138,17 +138,18 @@ for h in (1e-2, 1e-4, 1e-6, 1e-8):
 # | log(x), natural | 1 / x |
 # | sin(x) | cos(x) |
 #
-# A rule is exact: no h, no rounding but that of the operations themselves. Compare the third one with your finite
+# A rule is exact: no h, no rounding but that of the operations themselves. Compare the third one with a finite
 # difference:
 
 # %% concepts=["L-37"]
 x = torch.tensor([0.5, 1.0, 2.0])
 print("by the rule:       ", 1 / x)
-print("finite difference: ", central_difference(torch.log, x, 1e-4))
+h = 0.001
+print("finite difference: ", (torch.log(x + h) - torch.log(x - h)) / (2 * h))
 
 # %% [markdown]
-# Write down all four (objective 1). A derivative is a function, too, so somebody may want *its* derivative: compute with
-# x itself.
+# Write down all four (objective 1). A derivative is a function, too, so somebody may want *its* derivative: compute
+# with x itself.
 #
 # {{card derivative}}
 
@@ -177,7 +178,8 @@ check(derivative)
 # root at 0 is 0, and its slope there is 1 / 0.
 
 # %%
-print("value and slope of the root at 0:", torch.tensor(0.0).sqrt().item(), derivative("power", torch.tensor(0.0), 0.5).item())
+zero = torch.tensor(0.0)
+print("the root at 0:", zero.sqrt().item(), "| its slope:", derivative("power", zero, 0.5).item())
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 7 minutes.** Ask for the slope of x⁰ at 0 before the exercise. Board: the table. Common answers: the
@@ -200,9 +202,9 @@ print("value and slope of the root at 0:", torch.tensor(0.0).sqrt().item(), deri
 chain_step(3)
 
 # %% [markdown]
-# **Words.** In the graph of a computation each operation is a **node**. Its *inputs* are what it takes, its *outputs* are
-# what it gives. Some books call them children and parents, others the other way round; here it is always inputs and
-# outputs.
+# **Words.** In the graph of a computation each operation is a **node**. Its *inputs* are what it takes, its *outputs*
+# are what it gives. Some books call them children and parents, others the other way round; here it is always inputs
+# and outputs.
 #
 # Now for a tensor x of any shape (objective 2):
 #
@@ -248,14 +250,14 @@ explore_chain()
 #
 # **Rule.** Forward: inputs first, keep the values. Backward: outputs first, multiply by the slope at the kept value.
 #
-# Do it once by hand (objective 2). The check hands in stored values that are rounded, so that it can see whether you use
-# them, and it switches autograd off.
+# Do it once by hand (objective 2). The check hands in stored values that are rounded, so that it can see whether you
+# use them, and it switches autograd off.
 #
 # {{card backward_pass}}
 
 # %% exercise="backward_pass"
 def backward_pass(x, g, h):
-    """The derivatives (dk_dh, dk_dg, dk_dx) of k = sin(h), h = log(g), g = x * x + 1, in the order of the backward pass.
+    """The derivatives (dk_dh, dk_dg, dk_dx) of k = sin(h), h = log(g), g = x * x + 1, in this order.
 
     x, g and h are float tensors of one shape: the values that the forward pass has stored. Use them as they are and
     compute none of them again. No autograd: the three are found by multiplying slopes.
@@ -276,16 +278,17 @@ check(backward_pass)
 # multiplication. A machine can do that, and it is called **automatic differentiation**.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 12 minutes.** Board: below the forward chain write 1, cos h, cos h / g, cos h / g · 2x from right to left.
-# The cost of the two orders: count multiplications for 3 inputs and 1 output. Common answers: the three local slopes
-# without multiplication, times g, everything computed again from x.
+# **Instructor, 12 minutes.** Board: below the forward chain write 1, cos h, cos h / g, cos h / g · 2x from right to
+# left. The cost of the two orders: count multiplications for 3 inputs and 1 output. Common answers: the three local
+# slopes without multiplication, times g, everything computed again from x.
 
 # %% [markdown] concepts=["L-43"] facts=["F-28", "F-29"]
 # ## What torch records
 #
-# Ask for the gradient of an input, and torch writes down every operation that follows. Old code says `torch.Tensor([1])`
-# and sets `x.requires_grad = True` afterwards. Both still work; but the capital T makes float32 of whatever you give it,
-# and of a single number it makes a vector of that *length*, filled with what lay in memory. Say it in one go:
+# Ask for the gradient of an input, and torch writes down every operation that follows. Old code says
+# `torch.Tensor([1])` and sets `x.requires_grad = True` afterwards. Both still work; but the capital T makes float32
+# of whatever you give it, and of a single number it makes a vector of that *length*, filled with what lay in memory.
+# Say it in one go:
 
 # %% concepts=["L-43"] facts=["F-28", "F-29"]
 x = torch.tensor([1.0], requires_grad=True)
@@ -305,7 +308,9 @@ except RuntimeError as error:
 predict("P1", "b")
 
 # %% concepts=["L-43"] facts=["F-30"]
-g, h, k = forward_pass(x)
+g = x * x + 1
+h = torch.log(g)
+k = torch.sin(h)
 p = torch.ones(2) * 3
 for name, t in {"x": x, "g": g, "h": h, "k": k, "p": p}.items():
     node = type(t.grad_fn).__name__ if t.grad_fn else "none"
@@ -315,12 +320,12 @@ for name, t in {"x": x, "g": g, "h": h, "k": k, "p": p}.items():
 grad_fn_graph(k, {"x": x, "g": g, "h": h, "k": k})
 
 # %% [markdown]
-# The arrows point the way gradients flow. `backward()` walks along them. Is the result the one from your own backward
-# pass?
+# The arrows point the way gradients flow. `backward()` walks along them. Is the result the one that the chain rule
+# gives by hand? (`no_grad`: this computation is none that anybody wants the derivative of.)
 
 # %% concepts=["L-42", "L-43"] facts=["F-30"]
 with torch.no_grad():
-    manual = backward_pass(x, g, h)[2]
+    manual = torch.cos(h) / g * 2 * x
 k.backward()
 print(f"by hand {manual.item():.4f}, by torch {x.grad.item():.4f}")
 
@@ -366,8 +371,8 @@ with warnings.catch_warnings(record=True) as caught:
 def leaf_report(tensors):
     """For each tensor, by name: (is it a leaf?, would a backward pass fill its .grad?), as two bools.
 
-    tensors is a dict of name and tensor. Suppose that the backward pass starts from a result that depends on all of those
-    that require a gradient. A tensor that is no leaf keeps its gradient only if retain_grad() was called.
+    tensors is a dict of name and tensor. Suppose that the backward pass starts from a result that depends on all of
+    those that require a gradient. A tensor that is no leaf keeps its gradient only if retain_grad() was called.
     """
     ### BEGIN SOLUTION
     report = {}
@@ -381,16 +386,16 @@ def leaf_report(tensors):
 check(leaf_report)
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 14 minutes.** P1 to P4 are the heart of the lecture; collect votes for all of them before the cell is run.
-# Board: a table with columns tensor, leaf, requires_grad, .grad filled. The wrong intuition is "leaf = input of my
-# network". Common answers: every tensor that requires a gradient keeps one; only Parameters are leaves.
+# **Instructor, 14 minutes.** P1 to P4 are the heart of the lecture; collect votes for all of them before the cell is
+# run. Board: a table with columns tensor, leaf, requires_grad, .grad filled. The wrong intuition is "leaf = input of
+# my network". Common answers: every tensor that requires a gradient keeps one; only Parameters are leaves.
 
 # %% [markdown]
 # ## Reading a graph
 #
-# `t.grad_fn` is the node that made t. Its `next_functions` are pairs: a node it took something from, and which output of
-# that node. At a leaf the way ends in a node called AccumulateGrad, which adds to `.grad`; where nothing was recorded, in
-# None.
+# `t.grad_fn` is the node that made t. Its `next_functions` are pairs: a node it took something from, and which output
+# of that node. At a leaf the way ends in a node called AccumulateGrad, which adds to `.grad`; where nothing was
+# recorded, in None.
 #
 # {{question P7}}
 
@@ -400,7 +405,7 @@ predict("P7", "b")
 # %%
 x = torch.tensor([3.0], requires_grad=True)
 for text, t in {"x * x": x * x, "x ** 2": x**2}.items():
-    print(f"{text:6} {t.grad_fn.name()} takes", [node.name() for node, _ in t.grad_fn.next_functions])
+    print(f"{text:6} {t.grad_fn.name()} takes", [type(node).__name__ for node, _ in t.grad_fn.next_functions])
 
 # %% [markdown]
 # With a result that is used twice the graph is no longer a chain:
@@ -410,9 +415,10 @@ shared = x.sin()
 grad_fn_graph(shared * shared.exp(), {"x": x, "shared": shared})
 
 # %% [markdown]
-# To work with a graph you need its nodes in an order in which each comes after its inputs: a **topological order**. It is
-# the order of a forward pass, and backwards it is the order of a backward pass. Two traps: a shared node must come once,
-# and a graph may be thousands of nodes deep, deeper than Python lets functions call themselves (objective 3).
+# To work with a graph you need its nodes in an order in which each comes after its inputs: a **topological order**.
+# It is the order of a forward pass, and backwards it is the order of a backward pass. Two traps: a shared node must
+# come once, and a graph may be thousands of nodes deep, deeper than Python lets functions call themselves (objective
+# 3).
 #
 # {{card graph_nodes}}
 
@@ -420,8 +426,8 @@ grad_fn_graph(shared * shared.exp(), {"x": x, "shared": shared})
 def graph_nodes(t):
     """All nodes of the graph that made t, as a list in which every node comes once, and after all of its inputs.
 
-    The nodes are those that t.grad_fn and next_functions lead to, AccumulateGrad included. If t has no grad_fn the list is
-    empty. Of several right orders each one counts.
+    The nodes are those that t.grad_fn and next_functions lead to, AccumulateGrad included. If t has no grad_fn the
+    list is empty. Of several right orders each one counts.
     """
     ### BEGIN SOLUTION
     order, seen, stack = [], set(), [(t.grad_fn, False)]
@@ -440,18 +446,18 @@ def graph_nodes(t):
 check(graph_nodes)
 
 # %%
-print([node.name() for node in graph_nodes(shared * shared.exp())])
+print([type(node).__name__ for node in graph_nodes(shared * shared.exp())])
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 12 minutes; good homework.** Board: the diamond, and a stack on which a node is pushed twice, once "open"
-# and once "inputs done". Common answers: breadth first and turned round (ask for a node that is both near and far),
-# recursion, no set of seen nodes: how many visits do nine squarings in a row take?
+# **Instructor, 12 minutes; good homework.** Board: the diamond, and a stack on which a node is pushed twice, once
+# "open" and once "inputs done". Common answers: breadth first and turned round (ask for a node that is both near and
+# far), recursion, no set of seen nodes: how many visits do nine squarings in a row take?
 
 # %% [markdown] concepts=["L-41", "L-42"]
 # ## Build it yourself
 #
-# You have all the parts: slopes of operations, stored values, an order to go through. Put together they are an autograd.
-# A `Value` holds one number, and remembers what it was made of and with which slopes:
+# You have all the parts: slopes of operations, stored values, an order to go through. Put together they are an
+# autograd. A `Value` holds one number, and remembers what it was made of and with which slopes:
 #
 # | result | inputs | slopes |
 # | --- | --- | --- |
@@ -460,8 +466,8 @@ print([node.name() for node in graph_nodes(shared * shared.exp())])
 # | log(a) | (a,) | (1 / a,) |
 # | sin(a) | (a,) | (cos(a),) |
 #
-# What is still missing: if a is used **twice**, it moves the result in two ways, and the two contributions are **added**.
-# That is why gradients accumulate (objective 4).
+# What is still missing: if a is used **twice**, it moves the result in two ways, and the two contributions are
+# **added**. That is why gradients accumulate (objective 4).
 #
 # {{card Value}}
 
@@ -469,8 +475,8 @@ print([node.name() for node in graph_nodes(shared * shared.exp())])
 class Value:
     """A number that remembers how it was made, so that backward() can find derivatives. No torch in here.
 
-    data is the number, grad the derivative of the result with respect to it. inputs are the Values it was made of, slopes
-    its derivatives with respect to each of them. + and * also take plain numbers; log and sin are methods.
+    data is the number, grad the derivative of the result with respect to it. inputs are the Values it was made of,
+    slopes its derivatives with respect to each of them. + and * also take plain numbers; log and sin are methods.
     """
 
     def __init__(self, data, inputs=(), slopes=()):
@@ -576,8 +582,8 @@ def training_step(w, batches, rate, loss):
     """One step downhill on the sum of the losses of all batches; returns the gradient that was used.
 
     w is a leaf that requires its gradient; something of an earlier step may still be in w.grad. batches is a list of
-    tensors, possibly empty: then the gradient is zero. loss(w, x) gives the loss of a batch x, a tensor with one number.
-    w itself moves by -rate times the gradient, and w.grad is left cleared.
+    tensors, possibly empty: then the gradient is zero. loss(w, x) gives the loss of a batch x, a tensor with one
+    number. w itself moves by -rate times the gradient, and w.grad is left cleared.
     """
     ### BEGIN SOLUTION
     w.grad = torch.zeros_like(w)
@@ -594,15 +600,15 @@ def training_step(w, batches, rate, loss):
 check(training_step)
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 9 minutes.** Board: three batches, one step, and where `zero` stands. Common answers: cleared between the
-# batches, never cleared, `w = w - ...` (a new tensor with an old name), a returned gradient that zero_() empties.
+# **Instructor, 9 minutes.** Board: three batches, one step, and where `zero` stands. Common answers: cleared between
+# the batches, never cleared, `w = w - ...` (a new tensor with an old name), a returned gradient that zero_() empties.
 
 # %% [markdown] concepts=["L-41"]
 # ## An operation of your own
 #
-# Sometimes you know a better backward than the one that torch would put together, or torch cannot look into what you do.
-# Then write a `torch.autograd.Function`: `forward` computes and stores, `backward` takes the slope of all that follows
-# and multiplies it by its own. Here is one for exp, which stores its *result*:
+# Sometimes you know a better backward than the one that torch would put together, or torch cannot look into what you
+# do. Then write a `torch.autograd.Function`: `forward` computes and stores, `backward` takes the slope of all that
+# follows and multiplies it by its own. Here is one for exp, which stores its *result*:
 
 # %% concepts=["L-41"]
 class Exp(torch.autograd.Function):
@@ -620,8 +626,9 @@ class Exp(torch.autograd.Function):
         return slope * result
 
 # %% [markdown]
-# How do you know that a backward is right? You have a test from the first section. `torch.autograd.gradcheck` compares it
-# with finite differences, in float64, and `gradgradcheck` does the same for the derivative of the derivative.
+# How do you know that a backward is right? You have a test from the first section. `torch.autograd.gradcheck`
+# compares it with finite differences, in float64, and `gradgradcheck` does the same for the derivative of the
+# derivative.
 
 # %%
 wide = torch.tensor([0.5, -1.0], dtype=torch.float64, requires_grad=True)
@@ -672,11 +679,11 @@ check(log_square)
 # %% [markdown] concepts=["L-44"] facts=["F-32", "F-34"]
 # ## A graph to look at
 #
-# For a graph of hundreds of nodes you want a viewer. TensorBoard shows what programs **log**: they write event files into
-# a folder, one folder for each *run*, and TensorBoard reads along. `SummaryWriter.add_graph` logs the graph of a
+# For a graph of hundreds of nodes you want a viewer. TensorBoard shows what programs **log**: they write event files
+# into a folder, one folder for each *run*, and TensorBoard reads along. `SummaryWriter.add_graph` logs the graph of a
 # `torch.nn.Module`. It runs the module once and writes down what happens, with a part of torch that is deprecated
-# (`torch.jit.trace`), and warns three times of it. `log_graph` does the same without these warnings, closes the file, and
-# draws what is in it; should that part of torch be gone one day, it draws what autograd recorded.
+# (`torch.jit.trace`), and warns three times of it. `log_graph` does the same without these warnings, closes the file,
+# and draws what is in it; should that part of torch be gone one day, it draws what autograd recorded.
 
 # %% concepts=["L-44"] facts=["F-32", "F-34"]
 steep = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Sigmoid())
@@ -684,8 +691,8 @@ demo = fresh_run("demo")
 log_graph(steep, torch.ones(4, 3), demo)
 
 # %% [markdown] facts=["F-34"]
-# The picture was made from the file. It can be read as text, too: a line for each node, inputs first, `#1` for the node of
-# the first line.
+# The picture was made from the file. It can be read as text, too: a line for each node, inputs first, `#1` for the
+# node of the first line.
 
 # %% facts=["F-34"]
 for number, line in enumerate(read_runs(demo)["."]["graphs"][0], start=1):
@@ -700,12 +707,12 @@ for number, line in enumerate(read_runs(demo)["."]["graphs"][0], start=1):
 open_tensorboard()
 
 # %% [markdown] concepts=["L-45"] facts=["F-33", "F-35"]
-# torch has modules for many functions. For those that it has not, such as our sin(log(x² + 1)), write one: a class with a
-# `forward`. In old code you find `super(OurNet, self).__init__()`; today it is `super().__init__()`, and you need it only
-# if your class has an `__init__` of its own.
+# torch has modules for many functions. For those that it has not, such as our sin(log(x² + 1)), write one: a class
+# with a `forward`. In old code you find `super(OurNet, self).__init__()`; today it is `super().__init__()`, and you
+# need it only if your class has an `__init__` of its own.
 #
-# Two things to mind. A **folder is one run**: a second graph in it hides the first, and TensorBoard complains of "more than
-# one graph event per run". And a writer that is not **closed** may hold back what you gave it.
+# Two things to mind. A **folder is one run**: a second graph in it hides the first, and TensorBoard complains of
+# "more than one graph event per run". And a writer that is not **closed** may hold back what you gave it.
 #
 # Log two models (objective 6):
 #
@@ -727,7 +734,8 @@ def logged_graphs(x, folder):
     """Log the graphs of two models at work on x, each as a run of its own.
 
     x is a tensor of shape (rows, columns), folder a pathlib.Path.
-    folder / "sequential": a Sequential of Tanh, ReLU and Softmax, in this order; the softmax makes each row add up to 1.
+    folder / "sequential": a Sequential of Tanh, ReLU and Softmax, in this order; the softmax makes each row add up
+                           to 1.
     folder / "ournet":     OurNet, with the square as the product x * x.
     """
     ### BEGIN SOLUTION
@@ -751,11 +759,12 @@ for name, run in read_runs(nets).items():
 
 # %%
 x = torch.ones(2, 3, requires_grad=True)
-grad_fn_graph(OurNet()(x), {"x": x})
+logged, recorded = log_graph(OurNet(), x.detach(), fresh_run("ournet")), grad_fn_graph(OurNet()(x), {"x": x})
+stacked("OurNet, logged and recorded", [logged, recorded])
 
 # %% [markdown] facts=["F-32"]
-# **Where it breaks.** Tracing runs the module once, with one input. A plain function is refused, since only a module can
-# be logged. And an `if` that looks at values is frozen into the branch that was taken: torch warns of it.
+# **Where it breaks.** Tracing runs the module once, with one input. A plain function is refused, since only a module
+# can be logged. And an `if` that looks at values is frozen into the branch that was taken: torch warns of it.
 
 # %% facts=["F-32"]
 class Picky(torch.nn.Module):
@@ -775,16 +784,16 @@ except Exception as error:
     print(type(error).__name__, "|", error)
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 12 minutes.** Show TensorBoard on the projector and open OurNet; let the class find the two edges from the
-# input into mul. Common answers: both runs in one folder, `x ** 2`, the writer left open. The check reads the event file
-# itself, so names of classes and variables are free.
+# **Instructor, 12 minutes.** Show TensorBoard on the projector and open OurNet; let the class find the two edges from
+# the input into mul. Common answers: both runs in one folder, `x ** 2`, the writer left open. The check reads the
+# event file itself, so names of classes and variables are free.
 
 # %% [markdown] concepts=["L-44"]
 # ## A detective story
 #
-# TensorBoard is made for numbers over time even more than for graphs: `add_scalar` draws curves, `add_histogram` shows how
-# the numbers of a tensor are spread. Suppose that a deep network does not learn. Its first layers hardly move. Who is to
-# blame?
+# TensorBoard is made for numbers over time even more than for graphs: `add_scalar` draws curves, `add_histogram`
+# shows how the numbers of a tensor are spread. Suppose that a deep network does not learn. Its first layers hardly
+# move. Who is to blame?
 #
 # {{question P8}}
 
@@ -809,8 +818,8 @@ for tag, points in read_runs(curves)["."]["scalars"].items():
 # layer: it **vanishes**. Here all layers share the blame. Often there is one: behind it everything is small, before it
 # all is well.
 #
-# **Rule.** A gradient travels from the output to the input. Look for the drop there, coming from the output, and not for
-# the smallest number.
+# **Rule.** A gradient travels from the output to the input. Look for the drop there, coming from the output, and not
+# for the smallest number.
 #
 # Write the detective. It keeps a record, and it names the culprit (objective 6).
 #
@@ -822,7 +831,10 @@ def vanishing_layer(gradients, folder):
 
     gradients is a dict of layer name and tensor of shape (steps, n): row s is the gradient of that layer at step s. The
     layers stand in order, from the input to the output. folder is a pathlib.Path.
-    Logged under the tag gradient/NAME, for each layer and step: the norm of the row as a scalar, the row as a histogram.
+
+    Logged under the tag gradient/NAME, for each layer and step: the norm of the row as a scalar, and the row itself as
+    a histogram.
+
     Returned: of the layers whose norm at the last step is less than a hundredth of that of the next layer towards the
     output, the one nearest to the output.
     """
@@ -847,15 +859,15 @@ story = {f"layer{n}": torch.full((3, 4), size) for n, size in enumerate((1e-6, 2
 print(vanishing_layer(story, fresh_run("story")))
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 12 minutes.** Let the class look at the run "deep" under Time Series and Histograms first and argue. Board:
-# four bars, two of them tiny; who is guilty, the smallest or its neighbour? Common answers: the smallest, the search from
-# the input, a mean in which signs cancel, one tag for all layers, no step.
+# **Instructor, 12 minutes.** Let the class look at the run "deep" under Time Series and Histograms first and argue.
+# Board: four bars, two of them tiny; who is guilty, the smallest or its neighbour? Common answers: the smallest, the
+# search from the input, a mean in which signs cancel, one tag for all layers, no step.
 
 # %% [markdown]
 # ## In-place, and what it breaks
 #
-# The backward pass needs stored values. Whoever overwrites one in place would spoil the gradient without a trace, so torch
-# counts the writes to each tensor and refuses. There are two messages, and both say exactly what is wrong:
+# The backward pass needs stored values. Whoever overwrites one in place would spoil the gradient without a trace, so
+# torch counts the writes to each tensor and refuses. There are two messages, and both say exactly what is wrong:
 
 # %%
 def broken(x):
@@ -875,8 +887,8 @@ for text, argument in {"a leaf": x, "a result": x * 1}.items():
 
 # %% [markdown]
 # The first: x is a leaf that requires its gradient, and a write would mean that there is no input any more to have a
-# gradient. The second: `exp` keeps its *result* for the way back, and `e += 1` has changed it. (x * x would have kept its
-# inputs, and `+ 1` keeps nothing at all.)
+# gradient. The second: `exp` keeps its *result* for the way back, and `e += 1` has changed it. (x * x would have kept
+# its inputs, and `+ 1` keeps nothing at all.)
 #
 # `x.data` and `no_grad` make both messages go away, and the gradient wrong. Do not silence them: make a new tensor
 # instead of writing into the old one (objective 7).
@@ -887,8 +899,8 @@ for text, argument in {"a leaf": x, "a result": x * 1}.items():
 def repaired(x):
     """What broken(x) means, without its faults: log(exp(-x) + 1), with 0 in place of the negative elements of x.
 
-    x is a float tensor of any shape, possibly with infinite elements; it stays as it is. The gradient reaches x, and is 0
-    where x is negative.
+    x is a float tensor of any shape, possibly with infinite elements; it stays as it is. The gradient reaches x, and
+    is 0 where x is negative.
     """
     ### BEGIN SOLUTION
     positive = torch.where(x < 0, 0, x)
@@ -917,10 +929,10 @@ check(repaired)
 # - One folder is one run; close the writer. A vanishing gradient is found from the output.
 # - In-place writes to leaves and to stored values are refused, and rightly so.
 #
-# **Words.** *Node*: an operation in the graph. *Inputs, outputs* of a node: what it takes and gives. *Leaf*: a tensor that
-# no recorded operation made. *Forward, backward pass*: from the inputs to the result, and back. *Accumulate*: add to what
-# is there. *Topological order*: each node after its inputs. *Run*: what one folder of event files holds. *In place*:
-# written into the memory that is there.
+# **Words.** *Node*: an operation in the graph. *Inputs, outputs* of a node: what it takes and gives. *Leaf*: a tensor
+# that no recorded operation made. *Forward, backward pass*: from the inputs to the result, and back. *Accumulate*:
+# add to what is there. *Topological order*: each node after its inputs. *Run*: what one folder of event files holds.
+# *In place*: written into the memory that is there.
 #
 # **To read on** (not needed for the course): torch's notes "Autograd mechanics" and "Extending PyTorch" at
 # docs.pytorch.org/docs/stable/notes/autograd.html and docs.pytorch.org/docs/stable/notes/extending.html.
@@ -932,6 +944,6 @@ print(check.progress())
 # Next: **05 · MaskedTensor**. What is the gradient of something that is not there?
 
 # %% [markdown] tags=["instructor"]
-# **Instructor.** 120 minutes with 4.6, 4.7 and 4.11 as homework. If time is short, leave out the detective story and the
-# Function of your own; both stand alone. Ask at the end, without notes: "why are gradients added, and when must you clear
-# them?"
+# **Instructor.** 120 minutes with 4.6, 4.7 and 4.11 as homework. If time is short, leave out the detective story and
+# the Function of your own; both stand alone. Ask at the end, without notes: "why are gradients added, and when must
+# you clear them?"

@@ -2695,7 +2695,7 @@ PREDICTIONS = (
         "the last one?",
         {
             "a": ("about as large", "Each sigmoid passes on at most a quarter of what arrives."),
-            "b": ("thousands of times smaller", "Right: a slope of at most 1/4 in each layer, and slopes are multiplied."),
+            "b": ("more than a thousand times smaller", "Right: a slope of at most 1/4 in each layer, and slopes are multiplied."),
             "c": ("larger, since it is used by all the others", "What counts is the product of the slopes on the way."),
         },
         "b",
