@@ -701,7 +701,8 @@ for number, line in enumerate(read_runs(demo)["."]["graphs"][0], start=1):
 # %% [markdown] concepts=["L-44"]
 # And in TensorBoard itself: the next cell opens it below, as the magic `%tensorboard --logdir runs` does. In a terminal
 # `make tensorboard` does it, or `python -m autograder tensorboard`, and you open the address that is printed. Choose
-# **Graphs**, then the run on the left. Double click opens a box; every box can be reached by the Tab key as well.
+# **Graphs**, then the run on the left. A double click opens a box. TensorBoard calls the nodes by the names of your
+# variables; which operation each one is, you see at the right when you click on it, and in the lines above.
 
 # %% tags=["nbval-ignore-output"] reason="It opens TensorBoard where there is a front end, on a port that differs."
 open_tensorboard()

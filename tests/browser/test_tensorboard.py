@@ -1,0 +1,114 @@
+"""A real TensorBoard in a real browser: the graph tab shows what the lab has logged.
+
+    python -m tests.browser.test_tensorboard docs/pictures/tensorboard.png
+
+makes the picture of the docs.
+"""
+
+import contextlib
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+from autograder.tensorboard import log_graph
+
+from . import chromium
+
+READY_SECONDS = 60
+NODES = """(() => {
+    const names = [];
+    const walk = root => root.querySelectorAll("*").forEach(element => {
+        if (element.matches("g.node[data-name]")) names.push(element.getAttribute("data-name"));
+        if (element.shadowRoot) walk(element.shadowRoot);
+    });
+    walk(document);
+    return names;
+})()"""
+OPEN = """(() => {
+    const walk = root => root.querySelectorAll("*").forEach(element => {
+        if (element.matches("g.node[data-name='OurNet']")) {
+            const target = element.querySelector(".nodeshape > *") || element;
+            target.dispatchEvent(new MouseEvent("dblclick", {bubbles: true, cancelable: true, view: window}));
+        }
+        if (element.shadowRoot) walk(element.shadowRoot);
+    });
+    walk(document);
+})()"""
+
+
+class OurNet(torch.nn.Module):
+    """sin(log(x * x + 1)), the module of the lecture."""
+
+    def forward(self, x):
+        g = x * x + 1
+        h = torch.log(g)
+        return torch.sin(h)
+
+
+@contextlib.contextmanager
+def served(folder):
+    """The address of a TensorBoard on `folder`, on this machine only and on a port of its own."""
+    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(folder), "--host", "127.0.0.1", "--port", "0"]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    end = threading.Timer(READY_SECONDS, server.kill)
+    end.start()
+    try:
+        address = next((found[0] for line in server.stderr if (found := re.search(r"http://127\.0\.0\.1:\d+", line))), None)
+        end.cancel()
+        assert address, "TensorBoard did not start"
+        threading.Thread(target=server.stderr.read, daemon=True).start()  # a full pipe would stop it
+        yield address
+    finally:
+        end.cancel()
+        server.terminate()
+        server.wait(10)
+
+
+def look(folder, picture):
+    """The nodes of the run "ournet" as the graph tab shows them, the module opened; a screenshot goes to `picture`."""
+    with served(folder) as address, chromium.page(f"{address}/#graphs&run=ournet") as page:
+        page.until(NODES, lambda names: "OurNet" in names, "the graph")
+        page.value(OPEN)
+        names = page.until(NODES, lambda names: any("/" in name for name in names), "the inside of OurNet")
+        page.value("new Promise(done => setTimeout(done, 2000))")  # the box opens slowly
+        page.screenshot(picture)
+    return names
+
+
+def logged(folder):
+    """Two runs: the module, and another one beside it."""
+    log_graph(OurNet(), torch.ones(2, 3), folder / "ournet")
+    log_graph(torch.nn.Sequential(torch.nn.Tanh(), torch.nn.ReLU()), torch.ones(2, 3), folder / "sequential")
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_graph_tab_shows_the_nodes_of_the_module(tmp_path):
+    chromium.demand_browser()
+    logged(tmp_path)
+    names = look(tmp_path, tmp_path / "picture.png")
+    inside = [name for name in names if name.startswith("OurNet/")]
+    assert len(inside) >= 4 and "input" in names and "output" in names, names
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_where_there_is_no_browser_it_is_skipped_and_in_ci_it_fails(monkeypatch):
+    monkeypatch.setattr(chromium, "PROGRAM", None)
+    monkeypatch.delenv("CI", raising=False)
+    with pytest.raises(pytest.skip.Exception, match="no Chromium"):
+        chromium.demand_browser()
+    monkeypatch.setenv("CI", "true")
+    with pytest.raises(pytest.fail.Exception, match="CI requires it"):
+        chromium.demand_browser()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as runs:
+        logged(Path(runs))
+        print(look(Path(runs), Path(sys.argv[1])))
