@@ -27,7 +27,9 @@ NOTEBOOK = (
     "    optimiser.step(), optimiser.zero_grad()\n    losses.append(loss.item())",
     "plt.plot(losses);",
 )
-PRIVATE = "print([int(l.split()[1]) for l in open('/proc/self/smaps_rollup') if l.startswith('Private_Dirty:')][0] / 1024)"
+PRIVATE = (
+    "print([int(l.split()[1]) for l in open('/proc/self/smaps_rollup') if l.startswith('Private_Dirty:')][0] / 1024)"
+)
 CPU = "import time\nprint(time.process_time())"
 COLUMNS = ("start ms", "notebook ms", "CPU ms", "private MiB")
 
@@ -75,7 +77,10 @@ def main(kernels):
                     rows[name].append(asyncio.run(measure(start)))
     print(f"| {'kernel':<16} | {' | '.join(COLUMNS)} |\n| --- |{' ---: |' * len(COLUMNS)}")
     for name, measured in rows.items():
-        medians = [f"{statistics.median(column):{len(title)}.0f}" for title, column in zip(COLUMNS, zip(*measured), strict=True)]
+        medians = [
+            f"{statistics.median(column):{len(title)}.0f}"
+            for title, column in zip(COLUMNS, zip(*measured), strict=True)
+        ]
         print(f"| {name:<16} | {' | '.join(medians)} |")
 
 
