@@ -655,12 +655,12 @@ values = {"c": c, "nc": c.t()}
 pairs = [("nc @ nc", "c @ c"), ("nc + 1", "c + 1"), ("nc + c", "c + c"), ("nc.reshape(-1)", "c.reshape(-1)")]
 print(f"{'statement':15} {'median':>9} {'IQR':>9}    {'statement':15} {'median':>9} {'IQR':>9}   ratio of medians")
 for pair in pairs:
-    m, n = [Timer(s, globals=values, num_threads=1).blocked_autorange(min_run_time=0.2) for s in pair]
+    m, n = [Timer(s, globals=values, num_threads=1).blocked_autorange(min_run_time=0.4) for s in pair]
     shown = [f"{s:15} {1e3 * t.median:6.3f} ms {1e3 * t.iqr:6.3f} ms" for s, t in zip(pair, (m, n), strict=True)]
     print("    ".join(shown), f"{m.median / n.median:10.1f}")
 
 # %% [markdown] concepts=["L-15"] facts=["F-10", "F-11"]
-# Why these ratios?
+# Why these ratios? (An IQR as large as its median says that the machine was busy with something else: measure again.)
 #
 # - `nc @ nc`: the routine for products takes transposed matrices as they are. Contiguity hardly matters: look
 #   whether the two medians differ by more than their spread.
