@@ -1,7 +1,7 @@
 """A control group around one zygote: memory and processes of its kernels, limited by the kernel of the machine.
 
-Version 1 needs root. Version 2 needs a folder that was delegated to us with the memory and pids controllers switched on for its
-children, for instance by `systemd-run --user --scope -p Delegate=yes` and a leaf group for this process.
+Version 1 needs root. Version 2 needs a folder that was delegated to us with the memory and pids controllers switched on
+for its children, for instance by `systemd-run --user --scope -p Delegate=yes` and a leaf group for this process.
 """
 
 import contextlib

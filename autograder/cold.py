@@ -1,4 +1,4 @@
-"""An ordinary kernel process, for where none can be forked: another interpreter, another system, a CUDA that is awake too early.
+"""An ordinary kernel process, for where none can be forked: another interpreter or system, CUDA awake too early.
 
 It has no walls, only resource limits where the system has them: its level is "none".
 """

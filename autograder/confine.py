@@ -126,7 +126,7 @@ def data_bytes():
 
 
 def tasks_of_this_user():
-    """How many processes and threads of this user the kernel counts: without namespaces RLIMIT_NPROC is over them all."""
+    """Processes and threads of this user: without namespaces RLIMIT_NPROC counts them all."""
     count = 0
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
