@@ -45,13 +45,15 @@ c.ClearSolutions.code_stub = {
 
 # ---- submitted -> autograded ----------------------------------------------------------------------------------------
 
-c.Autograde.pre_convert_hook = ours + "open_gradebook"
+c.Autograde.pre_convert_hook = ours + "know_lecture"
 c.Autograde.sanitize_preprocessors = [
     theirs + "ClearOutput",
+    ours + "DropUnusableMetadata",
     theirs + "DeduplicateIds",
-    ours + "DropEmptyMetadata",
+    ours + "DropUnusableMetadata",
     theirs + "OverwriteKernelspec",
     theirs + "OverwriteCells",
+    ours + "DropUnusableMetadata",
     theirs + "CheckCellMetadata",
 ]
 c.Autograde.autograde_preprocessors = [
@@ -64,4 +66,8 @@ c.Autograde.autograde_preprocessors = [
 
 # ---- autograded -> feedback, grades ---------------------------------------------------------------------------------
 
+c.GenerateFeedback.preprocessors = [ours + "GetGradesAsText", "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor"]
 c.ExportApp.plugin_class = ours + "QuotedCsvExport"
+# What students wrote or displayed is shown in the browser of someone who may change grades: pictures and text, no HTML.
+c.WidgetsDataTypeFilter.display_data_priority = ["image/png", "image/jpeg", "text/plain"]
+c.HTMLExporter.filters = {"markdown2html": ours + "harmless_markdown"}

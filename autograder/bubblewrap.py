@@ -9,8 +9,22 @@ import sys
 from pathlib import PurePosixPath
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
-SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "fonts", "mime.types", "locale.alias")
-PACKAGES = ("autograder", "maskedtensor_ref", "lecture_pictures")  # where an editable install leaves them outside site-packages
+SETTINGS = (
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "alternatives",
+    "localtime",
+    "timezone",
+    "fonts",
+    "mime.types",
+    "locale.alias",
+)
+PACKAGES = (
+    "autograder",
+    "maskedtensor_ref",
+    "lecture_pictures",
+)  # where an editable install leaves them outside site-packages
 FOR_ROOT = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_ADMIN")  # to become a user, after one mount; see zygote.settle
 SHARED_MIB = 256
 
@@ -27,7 +41,9 @@ def program():
 def visible(hides=()):
     """What a kernel may read, and nothing else: the system, Python, its packages and ours, but no course."""
     paths = [*SYSTEM, *(f"/etc/{name}" for name in SETTINGS), sys.prefix, sys.base_prefix, *interpreter_links()]
-    paths += [path for path in [*sys.path, site.getusersitepackages()] if path.endswith(("site-packages", "dist-packages"))]
+    paths += [
+        path for path in [*sys.path, site.getusersitepackages()] if path.endswith(("site-packages", "dist-packages"))
+    ]
     paths += [folder for name in PACKAGES if name not in hides for folder in folders(name)]
     return tuple(path for path in dict.fromkeys(paths) if os.path.lexists(path))
 
@@ -49,7 +65,15 @@ def folders(package):
 
 def command(python, paths, hides, devices):
     """The command and its options, to be followed by what it is to run."""
-    options = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--hostname", "student", "--new-session"]
+    options = [
+        "--unshare-ipc",
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-uts",
+        "--hostname",
+        "student",
+        "--new-session",
+    ]
     if os.geteuid() == 0:
         options += ["--cap-drop", "ALL", *(word for name in FOR_ROOT for word in ("--cap-add", name))]
     else:
@@ -67,7 +91,9 @@ def command(python, paths, hides, devices):
         options += ["--dev-bind-try", device, device]
     for place in ("/tmp", "/dev/shm", "/scratch"):
         options += ["--perms", "1777", "--size", str(SHARED_MIB << 20), "--tmpfs", place]
-    return [program(), *options, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--", python]
+    # bubblewrap dies with the *thread* that started it; the shell between us and it has one, and lives as long
+    start = ["/bin/sh", "-c", '"$@"; exit', "sh", program(), "--die-with-parent"]
+    return [*start, *options, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--", python]
 
 
 def shown(path):

@@ -126,8 +126,9 @@ def doctor(
     """Say what is missing or weak on this machine; or what is wrong with a notebook before hand-in."""
     if notebook is not None:
         from .handin import examine_notebook
+        from .settings import load_settings
 
-        findings = examine_notebook(notebook)
+        findings = examine_notebook(notebook, load_settings().course)
     else:
         from .doctor import examine_machine
 
@@ -156,7 +157,7 @@ def collect(
 
     settings = load_settings(out=out_folder)
     load_lecture(lecture, settings.solutions)
-    for row in archives.collect(archive, lecture, settings.out / "submitted", lms=lms, dry_run=dry_run):
+    for row in archives.collect(archive, lecture, settings, lms=lms, dry_run=dry_run):
         out.print(_escaped(str(row)), soft_wrap=True, highlight=False)
 
 

@@ -91,7 +91,12 @@ def prepare(folder, files):
 def environment(folder, env):
     """An environment with nothing of ours but what a process needs."""
     kept = {name: os.environ[name] for name in (*KEPT, "PATH", *NEEDED_BY_WINDOWS) if name in os.environ}
-    places = {"HOME": f"{folder}/home", "USERPROFILE": f"{folder}/home", "TMPDIR": f"{folder}/tmp", "IPYTHONDIR": f"{folder}/home/.ipython"}
+    places = {
+        "HOME": f"{folder}/home",
+        "USERPROFILE": f"{folder}/home",
+        "TMPDIR": f"{folder}/tmp",
+        "IPYTHONDIR": f"{folder}/home/.ipython",
+    }
     return {**INHERITABLE, **kept, **places, **(env or {})}
 
 

@@ -109,7 +109,10 @@ def set_limits(limits, beside):
         (resource.RLIMIT_NPROC, limits.processes + beside),
         (resource.RLIMIT_DATA, data_bytes() + limits.memory_mib * MIB),
         (resource.RLIMIT_FSIZE, limits.file_mib * MIB),
-        (resource.RLIMIT_CPU, limits.cpu_seconds),
+        (
+            resource.RLIMIT_CPU,
+            limits.cpu_seconds + 2,
+        ),  # the watchdog counts all processes and says why, so it goes first
         (resource.RLIMIT_NOFILE, limits.open_files),
         (resource.RLIMIT_MEMLOCK, MIB),
         (resource.RLIMIT_MSGQUEUE, 0),

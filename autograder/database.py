@@ -77,7 +77,7 @@ def _is_busy(error):
 def sentence(url, error) -> str:
     """What kept the gradebook at `url` from being used, and what to do."""
     try:
-        shown = make_url(url).render_as_string(hide_password=True)
+        shown = shown_url(url)
     except ArgumentError:
         return f"the gradebook's db_url is {url!r}; give an SQLAlchemy URL, e.g. sqlite:////home/me/gradebook.db"
     if isinstance(error, (NoSuchModuleError, ModuleNotFoundError)):
@@ -99,6 +99,14 @@ MEANINGS = {
     "malformed": "is damaged: put a copy of it back",
     "no such column": "was made by another version of nbgrader: copy it, then call `nbgrader db upgrade`",
 }
+
+
+def shown_url(url: str) -> str:
+    """The URL as people may see it: a file's path, or without the password."""
+    parsed = make_url(url)
+    if parsed.get_backend_name() == "sqlite" and parsed.database:
+        return parsed.database
+    return parsed.render_as_string(hide_password=True)
 
 
 def patient_url(url: str) -> str:

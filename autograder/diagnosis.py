@@ -142,8 +142,16 @@ def size(inputs: dict) -> int:
 
 
 def given_text(rules: Rules, inputs: dict) -> str:
-    """The inputs of a case in words: x = [[1, 2]], shape (1, 2), int64, k = 3."""
-    return ", ".join(f"{name} = {show(inputs[name])}" for name in rules.arguments if name in inputs) or "no arguments"
+    """The inputs of a case in words: x = [[1, 2]], shape (1, 2), int64, k = 3; also unusual strides and offsets."""
+    return ", ".join(f"{name} = {_given(inputs[name])}" for name in rules.arguments if name in inputs) or "no arguments"
+
+
+def _given(value):
+    text = show(value)
+    if isinstance(value, SeenTensor) and value.stride is not None:
+        text += "" if _contiguous(value) else f", strides {value.stride}"
+        text += f", offset {value.offset}" if value.offset else ""
+    return text
 
 
 def kinds_text(rules: Rules, inputs: dict) -> str:

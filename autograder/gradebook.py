@@ -41,7 +41,7 @@ from sqlalchemy import Column, MetaData, String, Table, delete, insert, inspect,
 
 from . import release
 from .autograded import autograded, score_of
-from .database import in_one_transaction, patient_url
+from .database import in_one_transaction, patient_url, shown_url
 from .errors import GradebookError
 from .exercises import Lecture
 from .files import write_whole
@@ -49,6 +49,18 @@ from .intake import handed_in_at
 from .records import Report
 from .report import csv_text
 from .settings import Settings
+
+__all__ = [
+    "ensure_assignment",
+    "export",
+    "feedback",
+    "prepare",
+    "restore",
+    "save_cells",
+    "shown_url",
+    "snapshot",
+    "write",
+]
 
 # Which files each submission's grades belong to. nbgrader's own tables have no place for it, and leave others alone.
 OURS = MetaData()
@@ -58,6 +70,15 @@ ATTEMPT = Table(
 
 
 # ---- its tables -----------------------------------------------------------------------------------------------------
+
+
+def prepare(settings: Settings) -> None:
+    """Make the gradebook where there is none.
+
+    Raises:
+        GradebookError: it cannot be used.
+    """
+    _in_one_transaction(settings.db_url, lambda session: None)
 
 
 def _in_one_transaction(url, work):
@@ -536,7 +557,7 @@ def export(settings: Settings, to: Path, lecture: str = "") -> Path:
         StorageError: `to` cannot be written.
     """
     exporter = QuotedCsvExport(to=str(to), assignment=[lecture] if lecture else [])
-    _in_one_transaction(settings.db_url, lambda session: None)  # a gradebook that cannot be used says so here
+    prepare(settings)  # a gradebook that cannot be used says so here
     with NbgraderGradebook(patient_url(settings.db_url), "") as gradebook:
         exporter.export(gradebook)
     return Path(to)

@@ -341,11 +341,10 @@ def undo(out: Path, restore: Callable[[str, str, Any], None]) -> Undone:
     Raises:
         UsageError: there is no run, or another process is grading into OUT.
     """
+    if not _read_runs(out):
+        raise UsageError(f"there is no grade run in {out} that could be taken back")
     with _locked(out):
-        runs = _read_runs(out)
-        if not runs:
-            raise UsageError(f"there is no grade run in {out} that could be taken back")
-        run = runs[-1]
+        run = _read_runs(out)[-1]
         ledger, folder = Ledger(Path(out), run.lecture), _runs(out) / run.id
         students, removed = [], []
         for path in sorted((folder / "before").glob("*.json")):

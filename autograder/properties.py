@@ -18,7 +18,7 @@ class Property:
     @property
     def text(self) -> str:
         """What is checked, for an exercise card."""
-        return TEXTS[self.name].format(*self.arguments)
+        return TEXTS[self.name].format(", ".join(map(str, self.arguments)))
 
 
 TEXTS = {

@@ -3,7 +3,7 @@
     zygote = Zygote.start(plan=PLANS["watchdog"])
     forked = zygote.spawn({"module": "autograder.kernel_app", ...}, Limits())
 
-Most callers want provisioner.start_warm_kernel, which does this and connects a client.
+Most callers want running.start_warm_kernel, which does this and connects a client.
 """
 
 import contextlib
@@ -18,13 +18,12 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from autograder import bubblewrap, cgroup, preload, watchdog
+from autograder import bubblewrap, cgroup, folders, preload
 from autograder.errors import EngineError
-from autograder.limits import Limits
+from autograder.limits import DEFAULT
 from autograder.plans import PLANS
 
 START_SECONDS = 180
@@ -43,7 +42,9 @@ class ZygoteError(EngineError):
 class Ended:
     """How a kernel ended.
 
-    code: exit code, or minus the signal; cpu_seconds: of all its processes; peak_mib: memory beyond the warm process's, as polled;
+    code: exit code, or minus the signal.
+    cpu_seconds: of all its processes.
+    peak_mib: memory beyond the warm process's; a lower bound where there is no control group.
     stopped_by: the limit for which it was killed ("memory", "cpu", "scratch"), or None.
     """
 
@@ -63,7 +64,9 @@ class Zygote:
         self.failed = {}
 
     @classmethod
-    def start(cls, plan=PLANS["none"], modules=preload.COURSE, hides=(), device="cpu", uid=None, shared=False, env=None):
+    def start(
+        cls, plan=PLANS["none"], modules=preload.COURSE, hides=(), device="cpu", uid=None, shared=False, env=None
+    ):
         """Start a zygote and wait until it is warm (seconds).
 
         Args:
@@ -81,7 +84,12 @@ class Zygote:
         group = cgroup.Group.create() if plan.cgroup else None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         visible = bubblewrap.visible(hides)
-        command = [*cls._command(plan, visible, hides, DEVICES[device], group), "-m", "autograder.zygote", str(theirs.fileno())]
+        command = [
+            *cls._command(plan, visible, hides, DEVICES[device], group),
+            "-m",
+            "autograder.zygote",
+            str(theirs.fileno()),
+        ]
         home = folder_of(uid) if not plan.root else None
         environment = env or clean(home or "/tmp")
         with theirs:
@@ -90,7 +98,8 @@ class Zygote:
             )
         zygote = cls(process, ours, plan, tuple(hides), uid, group, shared, home)
         setup = {
-            "plan": plan.name, "modules": modules, "hides": hides, "uid": uid, "visible": visible, "devices": DEVICES[device],
+            "plan": plan.name, "modules": modules, "hides": hides, "uid": uid, "visible": visible,
+            "devices": DEVICES[device],
         }  # fmt: skip
         zygote._warm_up(setup)
         return zygote
@@ -121,11 +130,11 @@ class Zygote:
         """Whether it can be asked."""
         return self.process.poll() is None
 
-    def spawn(self, request, limits=Limits(), listeners=(), files=None):
+    def spawn(self, request, limits=DEFAULT, listeners=(), files=None):
         """Fork one kernel.
 
         Args:
-            request: "module", whose run() becomes the kernel; "env", "cwd" (None: its working folder), "seed", "threads".
+            request: "module", whose run() becomes the kernel; "env", "cwd" (None: its own folder), "seed", "threads".
             listeners: sockets that the kernel inherits.
             files: a folder whose regular files and folders are copied into the working folder.
         Returns:
@@ -138,19 +147,26 @@ class Zygote:
             raise ZygoteError("the zygote already runs a kernel: stop that one first, or start another zygote")
         if self.group:
             self.group.allow(limits)
+        archive = packed(files, limits)
         scratch = folder_of(self.uid) if request["cwd"] is None and not self.plan.root else None
         ready, tell_ready = os.pipe()
         mine, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        passed = [memory_file(json.dumps(request).encode()), tell_ready, memory_file(packed(files, limits))]
+        passed = [memory_file(json.dumps(request).encode()), tell_ready, memory_file(archive)]
         message = json.dumps({"limits": asdict(limits), "scratch": scratch}).encode()
-        with theirs:
-            socket.send_fds(self.control, [message], [theirs.fileno(), *passed, *(s.fileno() for s in listeners)])
-        for descriptor in passed:
-            os.close(descriptor)
-        mine.settimeout(START_SECONDS)
-        answer = json.loads(mine.recv(LARGEST_MESSAGE) or b"{}")
-        if "pid" not in answer:
-            raise ZygoteError(answer.get("error") or "the zygote ended")
+        try:
+            with theirs:
+                socket.send_fds(self.control, [message], [theirs.fileno(), *passed, *(s.fileno() for s in listeners)])
+            mine.settimeout(START_SECONDS)
+            answer = json.loads(mine.recv(LARGEST_MESSAGE) or b"{}")
+            if "pid" not in answer:
+                raise ZygoteError(answer.get("error") or "the zygote has ended")
+        except (OSError, ZygoteError) as error:
+            mine.close()
+            os.close(ready)
+            raise ZygoteError(f"no kernel could be forked: {error}") from error
+        finally:
+            for descriptor in passed:
+                os.close(descriptor)
         kernel = Forked(mine, answer["pid"], ready, scratch, self.group)
         self.kernels.append(kernel)
         return kernel
@@ -178,7 +194,7 @@ class Zygote:
 
 
 class Forked:
-    """A forked kernel, in the shape of subprocess.Popen. It never goes by pid: that is another one outside its namespace."""
+    """A forked kernel, in the shape of subprocess.Popen. Its pid means something in its namespace only."""
 
     stdin = stdout = stderr = None
 
@@ -204,7 +220,9 @@ class Forked:
                 return None
             except OSError:
                 message = b""
-            self._end(Ended(**json.loads(message)) if message else Ended(-signal.SIGKILL))  # none: it died with the zygote
+            self._end(
+                Ended(**json.loads(message)) if message else Ended(-signal.SIGKILL)
+            )  # none: it died with the zygote
         return self.ended.code
 
     def _end(self, ended):
@@ -213,7 +231,7 @@ class Forked:
             ended = self.group.explain(ended)
         if self.scratch:
             with contextlib.suppress(OSError):
-                watchdog.empty(self.scratch)
+                folders.empty(self.scratch)
                 os.rmdir(self.scratch)
         self.ended = ended
 
@@ -302,7 +320,9 @@ def packed(folder, limits):
                 continue
             left -= path.stat().st_size
             if left < 0:
-                raise ZygoteError(f"{folder} holds more than {limits.scratch_mib} MiB: raise scratch_mib or leave files out")
+                raise ZygoteError(
+                    f"{folder} holds more than {limits.scratch_mib} MiB: raise scratch_mib or leave files out"
+                )
             tar.add(path, path.relative_to(folder), recursive=False, filter=_anonymous)
     return archive.getvalue()
 

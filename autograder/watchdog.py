@@ -1,32 +1,34 @@
 """Whether a tree of processes uses more than it may, read from /proc.
 
-It polls: what is allocated and freed, or burnt by a process that ends, between two polls is not seen. A control group has no such gap.
+It polls: what is allocated and freed between two polls is not seen. A control group has no such gap.
 """
 
 import contextlib
 import os
-import shutil
+
+from autograder import folders
 
 TICKS = os.sysconf("SC_CLK_TCK")
 MIB = 1 << 20
 
 
-def descendants(roots):
-    """The process ids in the trees below and including the roots, that still exist."""
-    found, todo = [], list(roots)
-    while todo:
-        pid = todo.pop()
-        with contextlib.suppress(OSError):
-            for thread in os.listdir(f"/proc/{pid}/task"):
-                with open(f"/proc/{pid}/task/{thread}/children") as file:
-                    todo += map(int, file.read().split())
-            found.append(pid)
+def children(pid):
+    """The process ids of the direct children of a process; none if it has gone."""
+    found = []
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with open(f"/proc/{pid}/task/{thread}/children") as file:
+                found += map(int, file.read().split())
     return found
 
 
-def children(pid):
-    """The direct children of one process."""
-    return [child for child in descendants([pid]) if child != pid]
+def descendants(roots):
+    """The process ids in the trees below and including the roots."""
+    found, todo = [], list(roots)
+    while todo:
+        found.append(todo.pop())
+        todo += children(found[-1])
+    return found
 
 
 def cpu_seconds(pids):
@@ -67,29 +69,6 @@ def proportional_bytes(pids):
     return total
 
 
-def files(folder, enough):
-    """How many files and bytes a folder holds, counted until there are `enough` files."""
-    count = size = 0
-    for path, _, names in os.walk(folder):
-        count += 1 + len(names)
-        for name in names:
-            with contextlib.suppress(OSError):
-                size += os.lstat(os.path.join(path, name)).st_blocks * 512
-        if count > enough:
-            break
-    return count, size
-
-
-def empty(folder):
-    """Delete all that a folder holds, also what its owner made unreadable."""
-    for path, folders, _ in os.walk(folder):
-        for name in folders:
-            if not os.path.islink(os.path.join(path, name)):
-                os.chmod(os.path.join(path, name), 0o700)  # before os.walk goes in
-    for entry in os.scandir(folder):
-        shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
-
-
 class Watchdog:
     """Limits on the trees below some roots, forked from one warm process that shares its memory with them.
 
@@ -111,7 +90,7 @@ class Watchdog:
         if self.memory(pids) > self.limits.memory_mib * MIB:
             return "memory"
         if self.scratch:
-            count, size = files(self.scratch, self.limits.scratch_files)
+            count, size = folders.tally(self.scratch, self.limits.scratch_files)
             if count > self.limits.scratch_files or size > self.limits.scratch_mib * MIB:
                 return "scratch"
         return None

@@ -1,9 +1,10 @@
 """The warm process: imports everything once, then forks a kernel for each request.
 
-Started by autograder.warm as `python -m autograder.zygote DESCRIPTOR`, where the descriptor is one end of a SOCK_SEQPACKET
-socket pair. There is no path and no listener that a student's process could connect to, and when the other end closes, the zygote
-ends and every kernel with it. What it holds in memory every kernel can read, so requests come in a file that only the fork
-reads. It must have exactly one thread at each fork: a fork of a process with a thread pool hangs in its first parallel operation.
+Started by autograder.warm as `python -m autograder.zygote DESCRIPTOR`, where the descriptor is one end of a
+SOCK_SEQPACKET socket pair. There is no path and no listener that a student's process could connect to, and when the
+other end closes, the zygote ends and every kernel with it. What it holds in memory every kernel can read, so requests
+come in a file that only the fork reads. It must have exactly one thread at each fork: a fork of a process with a thread
+pool hangs in its first parallel operation.
 
 Messages, each one JSON object:
     in   a Setup, once; then for each kernel {"limits": ..., "scratch": path or null} with its descriptors: the kernel's
@@ -25,9 +26,9 @@ import signal
 import socket
 import sys
 import traceback
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from autograder import confine, fork, linux, preload, watchdog
+from autograder import confine, folders, fork, linux, preload, watchdog
 from autograder.limits import Limits
 from autograder.plans import PLANS
 
@@ -40,7 +41,7 @@ STUDENT = 1000  # what a kernel sees as its user id
 
 @dataclass(frozen=True)
 class Setup:
-    """How a zygote is to be: the name of a plan, modules to import and modules to hide, and whom to become if it is root."""
+    """How a zygote is to be: name of a plan, modules to import, packages to hide, whom to become if it is root."""
 
     plan: str
     modules: tuple[str, ...] = ()
@@ -92,7 +93,7 @@ def settle(plan, uid):
     """Give up root, and with namespaces become the first process of our own."""
     root = os.geteuid() == 0 and uid is not None
     if root and plan.namespaces:
-        mount_proc()  # the one that bubblewrap mounts for root has covered parts, below which we could not mount another
+        mount_proc()  # bubblewrap's has covered parts for root, and below these no other may be mounted
     if root:
         linux.become(uid)
     if plan.namespaces:
@@ -130,11 +131,11 @@ def why_not_fork():
     """The reason why a fork would be broken now, or None."""
     threads = len(os.listdir("/proc/self/task"))
     if threads != 1:
-        return f"the zygote has {threads} threads where it must have 1: leave the module that started one out of the preload"
+        return f"the zygote has {threads} threads where it must have 1: leave out the module that starts one"
     with contextlib.suppress(OSError):
         cuda = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
         if cuda.cuDeviceGetCount(ctypes.byref(ctypes.c_int())) != CUDA_ERROR_NOT_INITIALIZED:
-            return "CUDA is initialised in the zygote: leave the module that did it out of the preload, or use cold kernels"
+            return "CUDA is initialised in the zygote: leave out the module that does it, or use cold kernels"
     return None
 
 
@@ -151,26 +152,32 @@ class Server:
         self.warm = (os.getpid(), watchdog.proportional_bytes([os.getpid()]))
 
     def serve(self):
-        """Answer until the supervisor is gone."""
-        while True:
-            for descriptor, _ in self.epoll.poll(POLL_SECONDS if self.kernels else -1):
-                if descriptor == self.control.fileno():
-                    self.request()
-                elif kernel := self.by_descriptor.get(descriptor):
-                    self.ended(kernel) if descriptor == kernel.pidfd else self.message(kernel)
-            if self.plan.locks:
-                self.watch()
+        """Answer until the supervisor is gone; then nothing is left."""
+        try:
+            while self.control.fileno() >= 0:
+                self.turn()
+        finally:
+            for kernel in list(self.kernels.values()):
+                self.kill(kernel)
+                self.ended(kernel)
+
+    def turn(self):
+        """Wait for something to happen and deal with it."""
+        for descriptor, _ in self.epoll.poll(POLL_SECONDS if self.kernels else -1):
+            if descriptor == self.control.fileno():
+                return self.request()
+            if kernel := self.by_descriptor.get(descriptor):
+                self.ended(kernel) if descriptor == kernel.pidfd else self.message(kernel)
+        if self.plan.locks:
+            self.watch()
 
     def request(self):
-        """Fork a kernel; an empty message means that the supervisor is gone, and everything ends."""
+        """Fork a kernel; an empty message means that the supervisor is gone."""
         message, descriptors, _, _ = socket.recv_fds(
             self.control, LARGEST_MESSAGE, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
         )
         if not message:
-            for kernel in list(self.kernels.values()):
-                self.kill(kernel)
-                self.ended(kernel)
-            os._exit(0)
+            return self.control.close()
         connection = socket.socket(fileno=descriptors[0])
         if problem := why_not_fork():
             tell(connection, error=problem)
@@ -275,7 +282,7 @@ class Server:
     def wipe(self):
         """Empty the folders that the next kernel would share with this one."""
         for folder in (confine.SCRATCH, "/dev/shm"):
-            watchdog.empty(folder)
+            folders.empty(folder)
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from lecture_pictures.controls import (
 )
 from lecture_pictures.figure import show_figure
 from lecture_pictures.graph import grad_fn_graph, graph_picture
+from lecture_pictures.hierarchy import memory_hierarchy
 from lecture_pictures.indexing import index_overlay
 from lecture_pictures.masks import mask_grid
 from lecture_pictures.notation import DrawingError
@@ -45,6 +46,7 @@ __all__ = [
     "graph_picture",
     "index_overlay",
     "mask_grid",
+    "memory_hierarchy",
     "memory_ruler",
     "show_figure",
     "sparse_layouts",

@@ -9,6 +9,7 @@ from lecture_pictures.adagrad import adagrad_row_map
 from lecture_pictures.broadcast import broadcast
 from lecture_pictures.chain import chain_step
 from lecture_pictures.graph import grad_fn_graph, graph_picture
+from lecture_pictures.hierarchy import memory_hierarchy
 from lecture_pictures.indexing import index_overlay
 from lecture_pictures.masks import mask_grid
 from lecture_pictures.ruler import memory_ruler
@@ -33,6 +34,7 @@ def examples():
             memory_ruler(torch.arange(1000)[3:5], "s"),
             memory_ruler(torch.tensor(3.5), "z"),
         ],
+        "Memory hierarchy": [memory_hierarchy()],
         "Stride explorer": [
             stride_view((2, 2), (8, 2), 1),
             stride_view((3, 3), (2, 2)),

@@ -264,7 +264,7 @@ def _draw_key(drawing, y, r, name):
     if entries:
         y = legend(drawing, 0, y + 12, entries)
     if any(more for _, more in _names(r).values()):
-        drawing.words(0, y + 8, "×2: two indices reach the cell; the first one is written", 12, "start")
+        drawing.words(0, y + 8, "×n: n indices reach the cell; the first one is written", 12, "start")
 
 
 def _words(r, name, title, call):

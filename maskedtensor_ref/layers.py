@@ -1,4 +1,5 @@
 """Layers of a network: pooling, gated units and losses, each from the rules of its parts."""
+
 import inspect
 from functools import cache
 
@@ -22,9 +23,9 @@ def mean_pool(func, x, *args, **kwargs):
     """
     x = x.dense()
     data = func(x.filled(0), *args, **kwargs)
-    share = 1 - func((~x.mask).to(data.dtype), *args, **kwargs)     # of each window, what is specified
+    share = 1 - func((~x.mask).to(data.dtype), *args, **kwargs)  # of each window, what is specified
     some = func(x.mask.to(data.dtype), *args, **kwargs) != 0
-    overridden = kwargs.get("divisor_override") or len(args) > 5 and args[5]
+    overridden = kwargs.get("divisor_override") or (len(args) > 5 and args[5])
     return Pair(data if overridden else data / select(some, share, 1), some)
 
 
@@ -81,7 +82,9 @@ def _arguments(func, args, kwargs):
     named = dict(bound.arguments)
     for old in ("size_average", "reduce"):
         if named.pop(old, None) is not None:
-            raise NotImplementedError(f"{func.__name__} got the deprecated {old}: give reduction='mean', 'sum' or 'none'")
+            raise NotImplementedError(
+                f"{func.__name__} got the deprecated {old}: give reduction='mean', 'sum' or 'none'"
+            )
     return named, named.pop("reduction", "mean")
 
 
@@ -104,8 +107,9 @@ def reduced(func, loss, reduction, weight=None):
         if weight is not None:
             return Pair(loss.filled(0).sum() / select(some, select(loss.mask, weight, 0).sum(), 1), some)
         return Pair(centre(loss, dims, False)[0], some)
-    raise ValueError(f"{reduction!r} is not a valid value for reduction of {func.__name__}: "
-                     "expected 'none', 'mean' or 'sum'")
+    raise ValueError(
+        f"{reduction!r} is not a valid value for reduction of {func.__name__}: expected 'none', 'mean' or 'sum'"
+    )
 
 
 def loss(func, *args, **kwargs):
@@ -130,8 +134,11 @@ def _picked(func, logp, target, weight, ignore_index, reduction, smoothing=0.0):
     kept = target != ignore_index
     index = torch.where(kept, target, 0).unsqueeze(classes)
     mask = logp.mask.gather(classes, index).squeeze(classes) & kept
-    w = torch.ones(target.shape, dtype=logp.data.dtype, device=target.device) if weight is None \
+    w = (
+        torch.ones(target.shape, dtype=logp.data.dtype, device=target.device)
+        if weight is None
         else weight[torch.where(kept, target, 0)]
+    )
     out = -select(mask, logp.data.gather(classes, index).squeeze(classes), 0) * w
     if smoothing:
         per_class = logp.filled(0)
@@ -145,7 +152,12 @@ def _picked(func, logp, target, weight, ignore_index, reduction, smoothing=0.0):
 def cross_entropy(func, *args, **kwargs):
     """log_softmax over the specified classes, then nll_loss, or the product with class probabilities."""
     named, reduction = _arguments(func, args, kwargs)
-    x, target, weight, smoothing = whole(named["input"]).dense(), named["target"], named["weight"], named["label_smoothing"]
+    x, target, weight, smoothing = (
+        whole(named["input"]).dense(),
+        named["target"],
+        named["weight"],
+        named["label_smoothing"],
+    )
     classes = 1 if x.data.dim() > 1 else 0
     logp = softmax_over(x, classes, of=torch.log_softmax)
     dtype = target.data.dtype if isinstance(target, Pair) else target.dtype

@@ -1,4 +1,5 @@
 """Movement: elements change place and are not read, so the mask makes the same move as the data."""
+
 import torch
 from torch import Tensor
 
@@ -19,8 +20,9 @@ def movement_with_zeros(func, x, *args, **kwargs):
 
     def move(mask):
         holes = (~mask).to(torch.float32)
-        plain = [0 if i > 0 and isinstance(a, (int, float)) and func.__name__ in PADS else a
-                 for i, a in enumerate(args)]
+        plain = [
+            0 if i > 0 and isinstance(a, (int, float)) and func.__name__ in PADS else a for i, a in enumerate(args)
+        ]
         return func(holes, *plain, **kwargs_of_holes) == 0
 
     return _moved(func, x, args, kwargs, move)
@@ -65,6 +67,13 @@ def moved_like(func, x, other, *args, **kwargs):
     return _moved(func, x, (like,), kwargs, lambda mask: func(mask, like))
 
 
+def one_hot(func, x, num_classes=-1):
+    """A row per element: specified where the element is."""
+    x = x.dense()
+    out = func(x.filled(0), num_classes)
+    return Pair(out, x.mask.unsqueeze(-1).expand(out.shape))
+
+
 def complex_parts(func, x):
     """view_as_real: both parts of a specified number are specified."""
     x = x.dense()
@@ -82,8 +91,10 @@ def viewed(func, x, *args, **kwargs):
     wanted = args[0] if args else kwargs.get("dtype")
     if isinstance(wanted, torch.dtype):
         if wanted.itemsize != x.data.dtype.itemsize:
-            raise NotImplementedError(f"view from {x.data.dtype} to {wanted} would split or join elements, and a mask "
-                                      "has one entry per element: view as a dtype of the same size, or use .to(dtype)")
+            raise NotImplementedError(
+                f"view from {x.data.dtype} to {wanted} would split or join elements, and a mask "
+                "has one entry per element: view as a dtype of the same size, or use .to(dtype)"
+            )
         return Pair(x.data.view(wanted), x.mask, x.places)
     return movement(func, x, *args, **kwargs)
 
@@ -122,13 +133,16 @@ def placing(*names):
 
     def rule(func, *args, **kwargs):
         def content(i, name):
-            return (names[i] if i is not None and i < len(names) else name) in names and \
-                   (i is None or names[i] != "_")
+            return (names[i] if i is not None and i < len(names) else name) in names and (i is None or names[i] != "_")
 
         def of(part):
-            return ([part(a) if i < len(names) and content(i, None) else a for i, a in enumerate(args)],
-                    {k: part(v) if k in names or k in ("value", "source", "input", "self") else v
-                     for k, v in kwargs.items()})
+            return (
+                [part(a) if i < len(names) and content(i, None) else a for i, a in enumerate(args)],
+                {
+                    k: part(v) if k in names or k in ("value", "source", "input", "self") else v
+                    for k, v in kwargs.items()
+                },
+            )
 
         data_args, data_kwargs = of(lambda a: a.dense().data if isinstance(a, Pair) else a)
         mask_args, mask_kwargs = of(_mask_of)
@@ -188,6 +202,8 @@ def windows(func, x, *args, **kwargs):
     """Differences along a dimension: specified where every element that is subtracted is."""
     options = dict(zip(("n", "dim", "prepend", "append"), args, strict=False)) | kwargs
     n, dim = options.get("n", 1), options.get("dim", -1)
+    if n == 0:
+        return x
     parts = [options.get("prepend"), x, options.get("append")]
     parts = [whole(p).dense() for p in parts if p is not None]
     data, mask = torch.cat([p.data for p in parts], dim), torch.cat([p.mask for p in parts], dim)
@@ -201,5 +217,7 @@ def _no_masked_options(func, args, kwargs):
     for a in (*args, *kwargs.values()):
         many = a if isinstance(a, (tuple, list)) else (a,)
         if any(isinstance(b, Pair) for b in many):
-            raise TypeError(f"{func.__name__} got a MaskedTensor as an index or option, where a plain tensor is expected: "
-                            "say what the missing entries mean with .to_tensor(value)")
+            raise TypeError(
+                f"{func.__name__} got a MaskedTensor as an index or option, where a plain tensor is expected: "
+                "say what the missing entries mean with .to_tensor(value)"
+            )

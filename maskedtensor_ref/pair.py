@@ -1,4 +1,5 @@
 """The value every rule takes and returns: plain data, and a mask saying which elements are specified."""
+
 import torch
 from torch import Tensor
 
@@ -122,7 +123,7 @@ class _Select(torch.autograd.Function):
     @staticmethod
     def backward(ctx, grad):
         (mask,) = ctx.saved_tensors
-        if hasattr(grad, "_pair"):                                  # a masked gradient stays masked
+        if hasattr(grad, "_pair"):  # a masked gradient stays masked
             to_data, to_other = (torch.where(m, grad, torch.zeros((), dtype=grad.dtype)) for m in (mask, ~mask))
         else:
             to_data = select(mask, grad, 0) if ctx.needs_input_grad[1] else None
@@ -145,7 +146,7 @@ def highest(dtype):
 
 
 def any_of(mask, dims, keepdim=False):
-    """Whether any element is True along dims (a tuple, all of them when empty): amax over bytes, 18 times any's speed."""
+    """Whether any element is True along dims (a tuple, empty for all): amax over bytes, 18 times as fast as any."""
     if mask.dim() == 0:
         return mask
     if not dims:

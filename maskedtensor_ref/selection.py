@@ -1,4 +1,5 @@
 """Selections: value and mask come together from the operand that the condition picks."""
+
 import torch
 from torch import Tensor
 
@@ -8,7 +9,7 @@ from .storage import relayout
 
 
 def where(func, *args, **kwargs):
-    """torch.where(condition, a, b) and a.where(condition, b); where a masked condition is unspecified, so is the result."""
+    """torch.where(condition, a, b), a.where(condition, b); a masked condition masks the result where it is missing."""
     if len(args) + len(kwargs) == 1:
         return nonzero(torch.nonzero, *args, as_tuple=True, **kwargs)
     if func is Tensor.where:
@@ -37,8 +38,13 @@ def _pick(condition, a, b):
 
 
 def _mask_of(p):
-    return p.mask if isinstance(p, Pair) else torch.ones((), dtype=torch.bool, device=p.device) \
-        if isinstance(p, Tensor) else True
+    return (
+        p.mask
+        if isinstance(p, Pair)
+        else torch.ones((), dtype=torch.bool, device=p.device)
+        if isinstance(p, Tensor)
+        else True
+    )
 
 
 def _choices(condition, a, b):
@@ -49,8 +55,10 @@ def _choices(condition, a, b):
     dtype = torch.result_type(*data)
     shape = torch.broadcast_shapes(condition.shape, *(d.shape for d in data if isinstance(d, Tensor)))
     chosen = condition.expand(shape), ~condition.expand(shape)
-    return [Choose.apply(d.to(dtype).expand(shape), c) if isinstance(p, Pair) and d.requires_grad else d
-            for p, d, c in zip((a, b), data, chosen, strict=True)]
+    return [
+        Choose.apply(d.to(dtype).expand(shape), c) if isinstance(p, Pair) and d.requires_grad else d
+        for p, d, c in zip((a, b), data, chosen, strict=True)
+    ]
 
 
 def masked_fill(func, x, mask, value):
@@ -111,7 +119,7 @@ def gathered(identity):
         def seen(a):
             if isinstance(a, Pair):
                 return a.dense().mask.to(torch.float32)
-            if isinstance(a, Tensor) and a.is_floating_point() or a is source:
+            if (isinstance(a, Tensor) and a.is_floating_point()) or a is source:
                 return torch.ones_like(a, dtype=torch.float32)
             return a
 

@@ -1,4 +1,5 @@
 """Operations that need every element of a slice (det, inverse, Fourier transform): specified where all of it is."""
+
 import torch
 
 from .pair import Pair, select, whole
@@ -72,10 +73,10 @@ def matrices(*ranks):
             p = whole(a).dense()
             n = p.data.dim()
             full = complete(p.mask, range(n - min(rank, n), n))
-            safe = p.data.new_zeros(p.data.shape[n - min(rank, n):])
+            safe = p.data.new_zeros(p.data.shape[n - min(rank, n) :])
             if rank >= 2 and n >= 2:
                 safe = torch.eye(*p.data.shape[-2:], dtype=p.data.dtype, device=p.data.device)
-            seen.append(full.reshape(tuple(full.shape[:n - min(rank, n)])))
+            seen.append(full.reshape(tuple(full.shape[: n - min(rank, n)])))
             if not isinstance(a, Pair):
                 return a
             return select(full.expand(p.mask.shape), p.data, safe.expand(p.data.shape))

@@ -54,7 +54,8 @@ print("torch is the course's release: ", torch.__version__.startswith("2.13"))
 # %% concepts=["L-G"]
 def plus_one(x):
     """A first attempt: the numbers come out right, and still something is wrong."""
-    return x.add_(1)
+    x += 1
+    return x
 
 
 try:
@@ -64,14 +65,14 @@ except AssertionError:
 
 # %% [markdown]
 # **Hint.** Every exercise has three hints: first an idea, then where to look, then nearly the code. Each call gives
-# one more. Hints cost no points.
+# one more. Hints cost no points. Run the next cell to see the first.
+#
+# **Green.** `x += 1` writes into the tensor that it was given; `x + 1` makes a new one. So in the cell after
+# the hint, put `return x + 1` in place of the line that begins with `raise`, indented as that line is. Run the cell,
+# then run the check below it.
 
 # %%
 hint(plus_one)
-
-# %% [markdown]
-# **Green.** A tensor method that ends in `_` writes into its tensor; `x + 1` makes a new one. So write
-# `return x + 1` in the next cell, in place of the last line, run it, and run the check below it.
 
 # %% exercise="plus_one"
 def plus_one(x):
@@ -115,12 +116,12 @@ print(torch.tensor([True, False]).dtype)
 # %% [markdown]
 # **Rule.** `torch.tensor` takes the type from the values, unless you name one with `dtype=`.
 #
-# The second question is about something that the worked exercise has shown already.
+# The second question is about names. A method that ends in `_`, such as `add_`, writes into its tensor, as `+=` does.
 #
-# {{question P3}}
+# {{question P2}}
 
 # %%
-predict("P3", "b")
+predict("P2", "b")
 
 # %%
 x = torch.tensor([1, 2])
@@ -145,6 +146,8 @@ print(torch.tensor([[1, 2], [3, 4]], dtype=torch.float32))
 print(torch.full((1, 4), 9))
 
 # %% [markdown]
+# Now you (objective 4). Write your answer in place of the line that begins with `raise`.
+#
 # {{card two_by_three}}
 
 # %% exercise="two_by_three"
@@ -177,10 +180,10 @@ print("float32, then float64:", torch.tensor(0.1).double().item())
 # %% [markdown]
 # ## How grading works
 #
-# {{question P2}}
+# {{question P3}}
 
 # %%
-predict("P2", "b")
+predict("P3", "b")
 
 # %% [markdown]
 # - **Points** come from the code cells marked as exercises. Each gives its points in full or not at all.

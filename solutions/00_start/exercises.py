@@ -25,28 +25,8 @@ prediction_dtype = prediction(
     "b",
 )
 
-prediction_green = prediction(
-    "P2",
-    "A check says “visible checks passed”. What do you know?",
-    {
-        "a": (
-            "The exercise has full points",
-            "Not yet: you have seen a few cases. Grading runs more, with other numbers and odd inputs.",
-        ),
-        "b": (
-            "The cases I can see came out right; more cases run when it is graded",
-            "Right. An answer that does what the task says passes those; one fitted to the visible numbers does not.",
-        ),
-        "c": (
-            "Nothing, a check is only decoration",
-            "It is worth more than that: the visible cases are real ones, the first of those that grading uses.",
-        ),
-    },
-    "b",
-)
-
 prediction_assignment = prediction(
-    "P3",
+    "P2",
     "`x = torch.tensor([1, 2])`, then `y = x`, then `y.add_(1)`. What does `x` hold now?",
     {
         "a": (
@@ -65,6 +45,26 @@ prediction_assignment = prediction(
     "b",
 )
 
+prediction_green = prediction(
+    "P3",
+    "A check says “visible checks passed”. What do you know?",
+    {
+        "a": (
+            "The exercise has full points",
+            "Not yet: you have seen a few cases. Grading runs more, with other numbers and odd inputs.",
+        ),
+        "b": (
+            "The cases I can see came out right; more cases run when it is graded",
+            "Right. An answer that does what the task says passes those; one fitted to the visible numbers does not.",
+        ),
+        "c": (
+            "Nothing, a check is only decoration",
+            "It is worth more than that: the visible cases are real ones, the first of those that grading uses.",
+        ),
+    },
+    "b",
+)
+
 
 # ---- 0.1 -------------------------------------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ prediction_assignment = prediction(
     properties=[same_sharing, no_warnings],
     hints=[
         "The wrong attempt above gave back the right numbers. What happened to the tensor that was handed in?",
-        "A method whose name ends in `_` writes into its tensor. The operator `+` makes a new one.",
+        "`x += 1` writes into the tensor x, as a method whose name ends in `_` does. The operator `+` makes a new one.",
         "The whole answer is one line: `return x + 1`.",
     ],
 )
@@ -90,8 +90,9 @@ def _(rng):
     yield torch.tensor([1, 2, 3])
     yield torch.tensor([[0.5, -1.0], [2.0, 4.0]])
     yield torch.tensor(7)
-    yield torch.tensor([], dtype=torch.float32)
     yield rng.matrix(3, 4).t()
+    yield torch.tensor([3], dtype=torch.int32)
+    yield torch.tensor([], dtype=torch.float32)
     for _ in range(25):
         dtype = rng.choice([torch.int64, torch.int32, torch.float32, torch.float64])
         yield rng.integers(*(rng.integer(1, 4) for _ in range(rng.integer(1, 3))), dtype=dtype)

@@ -5,6 +5,7 @@
 from math import prod
 
 import torch
+from torch.utils.benchmark import Timer
 
 from autograder.exercises import exercise, prediction
 from autograder.properties import device_agnostic, no_warnings, same_sharing, same_strides, small_storage
@@ -36,26 +37,53 @@ def some_view(rng, dtype=torch.float32, most=5):
     return t
 
 
-# ---- predictions -----------------------------------------------------------------------------------------------------
+# ---- questions on lecture 00 and predictions -------------------------------------------------------------------------
 
-prediction_cpu = prediction(
-    "P1",
-    "`a` lives in CPU memory. After `b = a.cpu()` you write `a[1, 1] = 0`. What is `b[1, 1]`?",
+retrieval_shape = prediction(
+    "R1",
+    "What is the shape of `torch.zeros(2, 3)`?",
     {
-        "a": (
-            "the old number: b is a copy",
-            "`.cpu()` copies only when the data is elsewhere. `a` is on the CPU already, so nothing is copied at all.",
-        ),
-        "b": (
-            "0: b is a itself",
-            "Right. When there is nothing to do, `.cpu()` hands back the very same tensor, `b is a`.",
-        ),
-        "c": (
-            "an error: a and b may not share memory",
-            "Sharing is allowed and common. Nothing warns you, which is why it is worth knowing when it happens.",
-        ),
+        "a": ("2 columns and 3 rows", "It is read the other way round: the first number counts the rows."),
+        "b": ("2 rows and 3 columns", "Right: rows before columns."),
+        "c": ("one row of six", "Two numbers make two dimensions. One row of six would be `torch.zeros(6)`."),
     },
     "b",
+)
+
+retrieval_name = prediction(
+    "R2",
+    "After `y = x`, how many tensors are there?",
+    {
+        "a": ("one, with two names", "Right: `=` copies nothing. In this lecture you see what else copies nothing."),
+        "b": ("two that hold equal numbers", "`=` gives the same tensor a second name; no number is copied."),
+    },
+    "a",
+)
+
+retrieval_write = prediction(
+    "R3",
+    "Which of these leaves `x` as it is?",
+    {
+        "a": ("x.add_(1)", "The underscore at the end says that it writes into `x` itself."),
+        "b": ("x += 1", "For tensors this is `add_` in other clothes: it writes into `x`."),
+        "c": ("x + 1", "Right: it makes a new tensor."),
+    },
+    "c",
+)
+
+
+prediction_transpose = prediction(
+    "P1",
+    "`a` is a 1000×1000 tensor. How many numbers does `a.t()` move in memory?",
+    {
+        "a": ("none", "Right: only sizes and strides are swapped, four numbers outside of the storage."),
+        "b": (
+            "about half a million, those above the diagonal",
+            "That is how you would do it on paper. torch leaves the storage as it is and reads it in another order.",
+        ),
+        "c": ("a million, into a new tensor", "No new storage is made: `a.t()` looks at the one of `a`."),
+    },
+    "a",
 )
 
 prediction_contiguous = prediction(
@@ -84,8 +112,83 @@ prediction_contiguous = prediction(
     "b",
 )
 
-prediction_speed = prediction(
+prediction_cpu = prediction(
     "P3",
+    "`a` lives in CPU memory. After `b = a.cpu()` you write `a[1, 1] = 0`. What is `b[1, 1]`?",
+    {
+        "a": (
+            "the old number: b is a copy",
+            "`.cpu()` copies only when the data is elsewhere. `a` is on the CPU already, so nothing is copied at all.",
+        ),
+        "b": (
+            "0: b is a itself",
+            "Right. When there is nothing to do, `.cpu()` hands back the very same tensor, `b is a`.",
+        ),
+        "c": (
+            "an error: a and b may not share memory",
+            "Sharing is allowed and common. Nothing warns you, which is why it is worth knowing when it happens.",
+        ),
+    },
+    "b",
+)
+
+prediction_view = prediction(
+    "P4",
+    "`b = a[1:3, 1:3]` of a 3×3 tensor `a`. Which of `b.view(4)` and `b.reshape(4)` works, and what does it give?",
+    {
+        "a": (
+            "both: view and reshape are two names of one thing",
+            "They differ just here. `view` may not copy, and the four cells 4, 5, 7, 8 are not evenly spaced.",
+        ),
+        "b": (
+            "only reshape, and it gives a view of b",
+            "No single stride leads from cell 4 to 5 to 7 to 8, so there is no such view.",
+        ),
+        "c": (
+            "only reshape, and it gives a copy",
+            "Right: four cells that are not evenly spaced cannot be one dimension, so `reshape` has to copy them.",
+        ),
+        "d": (
+            "neither",
+            "`reshape` never refuses as long as the number of elements agrees: when it has to, it copies.",
+        ),
+    },
+    "c",
+)
+
+prediction_slice = prediction(
+    "P5",
+    "`x` holds a million float32 numbers. After `y = x[:2]` and `del x`, how many bytes does `y` keep in memory?",
+    {
+        "a": (
+            "8: two elements of 4 bytes",
+            "That is what `y` shows. What it keeps alive is the whole storage that it is a window on.",
+        ),
+        "b": (
+            "4 000 000: the whole storage",
+            "Right. A storage lives as long as any tensor looks at it, and no part of it is given back.",
+        ),
+        "c": (
+            "none: the memory is gone with x",
+            "`del x` removes a name. The storage stays as long as `y` needs it.",
+        ),
+    },
+    "b",
+)
+
+prediction_adam = prediction(
+    "P6",
+    "The parameters of a model take 1 GB. How much do parameters, gradients and the state of Adam take together?",
+    {
+        "a": ("1 GB", "The gradients alone take as much again: one number for each parameter."),
+        "b": ("2 GB", "That is parameters and gradients. Adam keeps two more numbers for each parameter."),
+        "c": ("4 GB", "Right: parameter, gradient, and two running means that Adam keeps for each parameter."),
+    },
+    "c",
+)
+
+prediction_speed = prediction(
+    "P7",
     "`c` is a contiguous 1000×1000 tensor and `nc = c.t()` is not contiguous. "
     "In which pair do the two times differ most?",
     {
@@ -108,26 +211,6 @@ prediction_speed = prediction(
         ),
     },
     "d",
-)
-
-prediction_slice = prediction(
-    "P4",
-    "`x` holds a million float32 numbers. After `y = x[:2]` and `del x`, how many bytes does `y` keep in memory?",
-    {
-        "a": (
-            "8: two elements of 4 bytes",
-            "That is what `y` shows. What it keeps alive is the whole storage that it is a window on.",
-        ),
-        "b": (
-            "4 000 000: the whole storage",
-            "Right. A storage lives as long as any tensor looks at it, and no part of it is given back.",
-        ),
-        "c": (
-            "none: the memory is gone with x",
-            "`del x` removes a name. The storage stays as long as `y` needs it.",
-        ),
-    },
-    "b",
 )
 
 
@@ -454,6 +537,15 @@ def _(index, stride, offset):
     return offset + int((torch.tensor(index) * torch.tensor(stride)).sum())
 
 
+@flat_index.wrong(
+    "X-flat_index-7",
+    "The sum is right. What is missing are the two inputs that have no cell: lengths that differ (ValueError), and a "
+    "negative number in the index (IndexError). Look for them before you add up.",
+)
+def _(index, stride, offset):
+    return offset + sum(i * s for i, s in zip(index, stride))
+
+
 @flat_index.right
 def _(index, stride, offset):
     if len(index) != len(stride):
@@ -496,8 +588,9 @@ def _(index, stride, offset):
         "multiplied by "
         "each size that you pass. A dimension of size 1 is never stepped along; with a size 0 there is nothing "
         "to step to.",
-        "`if 0 in size: return True`, then `expected = 1`, then for n and s from the right: "
-        "`if n != 1 and s != expected: return False`, then `expected *= n`.",
+        "With a 0 in `size` the answer is True. Else begin with `expected = 1` and go through the pairs of size and "
+        "stride from the right: a size other than 1 whose stride is not the expected one makes it False; after each "
+        "pair, multiply.",
     ],
 )
 def is_contiguous_from(size, stride):
@@ -540,7 +633,7 @@ def _(rng):
     "where the one before ends. Compare each stride with the product of the sizes to its right.",
 )
 def _(size, stride):
-    return 0 in size or len(size) == 0 or size[-1] == 1 or stride[-1] == 1
+    return len(stride) == 0 or stride[-1] == 1
 
 
 @is_contiguous_from.wrong(
@@ -621,6 +714,26 @@ def _(size, stride):
     return torch.empty_strided(size, stride, device="meta").is_contiguous()
 
 
+@is_contiguous_from.wrong(
+    "X-is_contiguous_from-7",
+    "A last stride of 1 is not enough, since there may be a gap between one row and the next. "
+    "And a tensor with a single number has no last stride at all: `size` and `stride` are empty then.",
+)
+def _(size, stride):
+    return stride[-1] == 1
+
+
+@is_contiguous_from.wrong(
+    "X-is_contiguous_from-8",
+    "These are the strides of a fresh tensor, and comparing with them is the idea. Two exceptions are missing: a "
+    "dimension of size 1 may have any stride, and so may all of them when some size is 0.",
+)
+def _(size, stride):
+    from math import prod
+
+    return tuple(stride) == tuple(prod(size[d + 1 :]) for d in range(len(size)))
+
+
 @is_contiguous_from.right
 def _(size, stride):
     from math import prod
@@ -646,7 +759,7 @@ def _(size, stride):
     points=2,
     minutes=10,
     stars=2,
-    visible=9,
+    visible=8,
     concepts=["L-03", "L-04", "L-05", "L-10", "L-12"],
     needs=["describe"],
     properties=[no_warnings],
@@ -681,9 +794,9 @@ PAIRS = [
     "x, y = torch.empty(0), torch.empty(0)",
     "y = torch.from_numpy(x.numpy())",
     "y = x.detach()",
-    "y = x[:0]",
-    "y = x + 0",
     "y = x[1:, 1:]",
+    "y = x + 0",
+    "y = x[:0]",
     "y = x.contiguous()",
     "y = x.t().contiguous()",
     "y = torch.from_numpy(x.numpy().copy())",
@@ -700,7 +813,7 @@ PAIRS = [
 @same_memory.cases
 def _(rng):
     for how in PAIRS:
-        yield how, rng.matrix(rng.integer(2, 3), rng.integer(2, 4))
+        yield how, rng.matrix(2, 3)
     for _ in range(16):
         dtype = rng.choice([torch.float32, torch.int64, torch.float64])
         yield rng.choice(PAIRS), rng.matrix(rng.integer(2, 4), rng.integer(2, 4), dtype)
@@ -1013,9 +1126,9 @@ def _(rng):
     yield torch.arange(9).view(3, 3)[1:3, 1:3]
     yield torch.arange(3, dtype=torch.int32).expand(2, 3)
     yield torch.arange(3.0).view(1, 3).t()
+    yield torch.arange(8, dtype=torch.float64)[::2]
     yield torch.tensor(5)
     yield torch.zeros(0, 3).t()
-    yield torch.arange(8, dtype=torch.float64)[::2]
     yield torch.ones(1).expand(3)
     for _ in range(22):
         yield some_view(rng, rng.choice(DTYPES))
@@ -1413,11 +1526,13 @@ def slim(x, n):
 def _(rng):
     yield torch.arange(1000.0), 2
     yield torch.arange(10), 10
-    yield torch.arange(6, dtype=torch.int32), 0
+    yield torch.arange(6, dtype=torch.int32), 4
     yield torch.arange(20, dtype=torch.float64)[::2], 3
     yield torch.arange(8) % 2 == 0, 3
-    yield torch.tensor(3.0).expand(5), 2
     yield torch.arange(100, dtype=torch.float16)[40:], 1
+    yield torch.tensor(3.0).expand(5), 2
+    yield torch.arange(6, dtype=torch.int32), 0
+    yield torch.zeros(0), 0
     for _ in range(25):
         length = rng.integer(1, 40)
         yield rng.permutation(3 * length).to(rng.choice(DTYPES))[:: rng.integer(1, 3)], rng.integer(0, length)
@@ -1508,10 +1623,9 @@ def _(x, n):
         "parameter: itself, its gradient, and what the optimiser keeps?",
         "`dtype.itemsize` is the size of an element. Tensors kept for each parameter: sgd 0, adagrad 1, adam 2. "
         "A MiB is 2**20 bytes, an MB is 10**6.",
-        "`kept = {'sgd': 0, 'adagrad': 1, 'adam': 2}`; raise ValueError for other names and for negative counts; "
-        "`size = parameters * dtype.itemsize`; then size, size, kept[optimizer] * size, batch_elements * "
-        "dtype.itemsize, "
-        "their sum, and compare the sum with gpu_mib * 2**20, then ram_mib * 2**20.",
+        "Look the number of tensors that are kept up in a dict; raise ValueError for a name that is not in it, or a "
+        "count below 0. Parameters and gradients take the bytes of all parameters once each, the state as often as the "
+        "optimiser keeps a tensor. Add the batch; compare the sum with MiB times 2**20, GPU first.",
     ],
 )
 def memory_budget(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
@@ -1666,6 +1780,19 @@ def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
     return {"parameters": size, "gradients": size, "state": state, "batch": batch, "total": total, "place": place}
 
 
+@memory_budget.wrong(
+    "X-memory_budget-8",
+    "The bytes are right. Two inputs are not legal, and should end in a ValueError that says why: an optimiser that "
+    "you do not know (a KeyError from a dict is another exception), and a negative count.",
+)
+def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
+    size, batch = parameters * dtype.itemsize, batch_elements * dtype.itemsize
+    state = {"sgd": 0, "adagrad": 1, "adam": 2}[optimizer] * size
+    total = 2 * size + state + batch
+    place = "gpu" if total <= gpu_mib * 2**20 else "ram" if total <= ram_mib * 2**20 else "disk"
+    return {"parameters": size, "gradients": size, "state": state, "batch": batch, "total": total, "place": place}
+
+
 @memory_budget.right
 def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
     import torch
@@ -1728,8 +1855,6 @@ def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
     ],
 )
 def fair_timings(statements, values, threads, seconds):
-    from torch.utils.benchmark import Timer
-
     measured = [
         Timer(statement, globals=values, num_threads=threads).blocked_autorange(min_run_time=seconds)
         for statement in statements
@@ -1950,7 +2075,7 @@ def overlaps(x, y):
 
 @overlaps.cases
 def _(rng):
-    a, m = torch.arange(10), torch.arange(12).view(3, 4)
+    a, m = torch.arange(10) % 3, (torch.arange(12) % 5).view(3, 4)  # equal numbers in different cells
     yield a[::2], a[1::2]
     yield a[1:4], a[3:6]
     yield m[0], m[1]
@@ -1960,7 +2085,6 @@ def _(rng):
     yield m[:2, :2], m[:2, 2:]
     yield m.t()[1], m[1:, 2:]
     yield a[::4], a[2::3]
-    yield torch.zeros(0), torch.zeros(0)
     yield a[5:6].expand(3), a[4:6]
     yield a[::3], a[1::3]
     yield m.diagonal(), m[:, 3]
@@ -2023,7 +2147,7 @@ def _(x, y):
 def _(x, y):
     import torch
 
-    return bool(torch.isin(x, y).any())
+    return bool(torch.isin(x.reshape(-1), y.reshape(-1)).any())
 
 
 @overlaps.wrong(

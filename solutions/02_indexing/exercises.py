@@ -996,8 +996,8 @@ def _(shape, index):
         "counted once. You need an operation that adds for every value.",
         "counts.index_put_((values,), ones, accumulate=True) adds, and so does counts.scatter_add_(0, values, "
         "ones). The ones have the shape and dtype of values.",
-        "Start from counts, bins zeros of dtype int64; then counts.index_put_((values,), ___, accumulate=___); then "
-        "return counts.",
+        "Start from counts, bins zeros of dtype int64; then counts.index_put_((values,), ___, accumulate=___); "
+        "then return counts.",
     ],
 )
 def histogram(values, bins):
@@ -1134,8 +1134,8 @@ def _(values, bins):
         "In one pair of brackets two lists are read in pairs, unless they broadcast: rows as a column of shape "
         "(r, 1) and cols of shape (c,) meet in a grid of shape (r, c). A wrong position must be found before the "
         "write: reading the same places first finds it.",
-        "r = torch.tensor(rows, dtype=torch.int64)[:, None]; c = torch.tensor(cols, dtype=torch.int64); x[r, c] "
-        "to read, then x[r, ___] = value; return x.",
+        "Make int64 tensors of both lists, rows as a column: torch.tensor(rows, dtype=torch.int64)[:, ___]. With "
+        "these two, read x[r, c] once, which finds wrong positions; then write x[r, c] = ___, and return x.",
     ],
 )
 def set_grid(x, rows, cols, value):
@@ -1788,7 +1788,7 @@ def _(x, mask, story):
         "before it. A running sum over the mask counts them.",
         "mask.cumsum(0) - 1 is that place. result.scatter(0, places, x) writes x[i] to places[i]. Elements that "
         "are not chosen need a place, too: one behind the end, which you cut off.",
-        "n = int(mask.sum()); places = torch.where(mask, mask.cumsum(0) - 1, n); return x.new_zeros(n + "
+        "n = int(mask.sum()); places = torch.where(mask, mask.cumsum(0) - ___, n); return x.new_zeros(n + "
         "1).scatter(0, places, x)[:___].",
     ],
 )
@@ -2024,5 +2024,63 @@ PREDICTIONS = (
             "d": ("tensor([0, 0, 2])", "Nothing is multiplied: the integers say which positions to take."),
         },
         "b",
+    ),
+    prediction(
+        "P5",
+        "`t` has shape (2, 3, 4). What is the shape of `t[0, :, [0, 1]]`?",
+        {
+            "a": ("(2, 3)", "That is NumPy's answer: there the number 0 counts as a list, and the lists stand apart."),
+            "b": (
+                "(3, 2)",
+                "Right: the number goes first and leaves (3, 4); of that, all rows and two columns are taken.",
+            ),
+            "c": ("(1, 3, 2)", "A number removes its dimension. 0:1 would keep it."),
+            "d": ("(3, 4)", "That is t[0]. The list still picks two of the four columns."),
+        },
+        "b",
+    ),
+    prediction(
+        "P6",
+        "`places = torch.tensor([1, 1, 1, 2])`, `counts` are four zeros. What are they after `counts[places] += 1`?",
+        {
+            "a": ("[0, 1, 1, 0]", "Right: three times 0 + 1 is written to place 1. The next cells show why."),
+            "b": (
+                "[0, 3, 1, 0]",
+                "It looks like that. But all four counts are read before any is written, so each time 1 is added to 0.",
+            ),
+            "c": ("an error, because a place comes twice", "torch allows it, and says nothing. That is the trap."),
+        },
+        "a",
+    ),
+    prediction(
+        "P7",
+        "`grid` is a (3, 4) tensor of zeros. What does `grid[[0, 2]][:, [1, 3]] = 7` change in it?",
+        {
+            "a": (
+                "the four places in rows 0 and 2, columns 1 and 3",
+                "That was meant. But grid[[0, 2]] is a copy, because of the list, and the 7s are written into it.",
+            ),
+            "b": (
+                "only (0, 1) and (2, 3)",
+                "That is what grid[[0, 2], [1, 3]] = 7 writes: one pair of brackets, in pairs.",
+            ),
+            "c": ("nothing", "Right: the first brackets make a copy, the second write into it, and then it is gone."),
+            "d": ("it ends with an error", "It runs without a word, and that makes it dangerous."),
+        },
+        "c",
+    ),
+    prediction(
+        "P8",
+        "The rows of `x` are 1s, 2s and 3s. What are they after `x[0], x[2] = x[2], x[0]`?",
+        {
+            "a": ("3s, 2s, 1s", "With numbers or lists Python does that. x[0] and x[2] are views, and views change."),
+            "b": ("1s, 2s, 3s: nothing is written", "Each x[...] = on the left writes into x, so something changes."),
+            "c": (
+                "3s, 2s, 3s",
+                "Right: after row 0 is written, the view of row 0 that should fill row 2 shows 3s, too.",
+            ),
+            "d": ("1s, 2s, 1s", "Row 0 is written first, with the 3s of row 2. Then row 2 gets what row 0 has now."),
+        },
+        "c",
     ),
 )

@@ -545,7 +545,7 @@ def test_a_full_database_is_one_sentence_and_changes_nothing(lecture, book):
 @pytest.mark.parametrize(
     "url, expected",
     [
-        ("sqlite:////proc/none/gradebook.db", "the gradebook sqlite:////proc/none/gradebook.db cannot be"),
+        ("sqlite:////proc/none/gradebook.db", "the gradebook /proc/none/gradebook.db cannot be"),
         ("nonsense", "give an SQLAlchemy URL"),
         ("oracle9://me:secret@there/book", "needs a driver"),
         ("postgresql+nodriver://me:secret@there/book", "pip install 'torch-lectures\\[postgres\\]'"),

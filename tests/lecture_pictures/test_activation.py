@@ -60,6 +60,12 @@ def test_infinite_values_are_told_from_nan():
     assert "the value of log is infinite at x = 0.0 (1 point)" in text
 
 
+def test_two_places_without_a_value_are_two_sentences():
+    text = activation({"asin": torch.asin}, -2, 2).text
+    assert "the value of asin is NaN from x = -2.0 to -1.03 (30 points)" in text
+    assert "the value of asin is NaN from x = 1.03 to 2.0 (30 points)" in text
+
+
 def test_each_curve_has_its_own_dashes_and_marker():
     svg = activation({f"f{k}": lambda x, k=k: x * k for k in range(4)}).svg
     assert all(f'stroke-dasharray="{dashes}"' in svg for dashes in ("7 4", "2 3", "9 3 2 3"))

@@ -74,7 +74,7 @@ def test_moving_a_control_redraws(make):
 
 def test_no_order_of_moves_reaches_outside_the_storage():
     generator = torch.Generator().manual_seed(7)
-    explorer = explore_strides(cells=12)
+    explorer = explore_strides(cells=12, size=(1, 1), stride=(1, 1))
     names = list(explorer.controls)
     for _ in range(60):
         control = explorer.controls[names[int(torch.randint(len(names), (), generator=generator))]]
@@ -101,6 +101,13 @@ def test_what_cannot_be_explored_is_refused_with_a_way_out(make, said):
     with pytest.raises(DrawingError) as refused:
         make()
     assert said in str(refused.value)
+
+
+def test_what_one_slider_gives_up_another_can_take():
+    moved = explore_strides(cells=12, size=(3, 4), stride=(4, 1)).controls
+    assert moved["offset"].max == 0
+    moved["size0"].value = 1
+    assert (moved["offset"].max, moved["size1"].max, moved["stride1"].max) == (8, 12, 3)
 
 
 def test_a_start_outside_the_storage_is_brought_inside():

@@ -47,6 +47,11 @@ def without_colour(look):
     return look.weight, look.dashed, bool(look.hatch), look.star
 
 
+def test_taken_elements_stand_out_from_the_others_without_colour():
+    looks = {without_colour(look) for look in (cells.PLAIN, cells.USED, cells.COPIED, cells.CHANGED)}
+    assert len(looks) == 4
+
+
 def test_another_process_writes_the_same_gallery(tmp_path):
     out = tmp_path / "gallery.html"
     run = subprocess.run(

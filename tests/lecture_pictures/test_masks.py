@@ -62,6 +62,7 @@ def test_poison_reaches_exactly_what_is_hidden():
     [
         (selected_sum, "NO LEAK: what is hidden does not matter"),
         (leaky_sum, "LEAK: what is hidden changes the result"),
+        (lambda d, m: 1 + 1e-7 * d.nan_to_num(7).sum(), "LEAK: what is hidden changes the result"),
         (lambda d, m: d.where(m, 0), "NO LEAK: what is hidden does not matter"),
         (lambda d, m: d.flatten()[0] / 0 * 0, "NO LEAK: what is hidden does not matter"),
         (lambda d, m: d.new_zeros(0), "NO LEAK: what is hidden does not matter"),

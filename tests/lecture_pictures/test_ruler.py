@@ -71,6 +71,7 @@ def test_cells_between_are_skipped_and_cells_around_are_outside():
     assert "cells 0 to 3: outside: 0 1 2 3" in text
     assert "cell 6: skipped: 6" in text
     assert "cell 7: b[1,0]: 7" in text
+    assert "cells 5 to 8: outside: 5 6 7 8" in memory_ruler(A[:2, :2]).text
 
 
 def test_a_cell_reached_by_several_indices_names_them_all(seen):
@@ -78,6 +79,8 @@ def test_a_cell_reached_by_several_indices_names_them_all(seen):
     assert "cell 1: e[0,1] and e[1,1]: 1" in picture.text
     assert seen(picture).count("×2") == 3
     assert "stride[0] = 0 (stays)" in seen(picture)
+    said = "×n: n indices reach the cell; the first one is written"
+    assert said in seen(picture) and said not in seen(memory_ruler(A))
 
 
 def test_every_cell_of_a_small_storage_is_drawn_with_its_number(views, seen):

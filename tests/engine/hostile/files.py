@@ -75,8 +75,11 @@ escaped("linked")
 import os
 for depth in range(20):
     path = "../" * depth + TARGETS["submission"].lstrip("/")
-    if os.path.exists(path):
+    try:
+        os.open(path, os.O_RDONLY)
         escaped(path)
+    except OSError:
+        pass
 
 # %% a_file_handle
 import ctypes, os, struct

@@ -72,6 +72,7 @@ with open("big", "wb") as file:
     for n in range(1000):
         file.write(b"x" * (1 << 22))
 escaped("4 GB")
+# ends: scratch
 
 # %% many_big_files
 for n in range(1000):
@@ -112,6 +113,7 @@ open("a/b/c/d", "w").close()
 os.chmod("a/b/c", 0)
 os.chmod("a/b", 0)
 os.chmod("a", 0)
+# ends: any
 
 # %% a_link_that_leads_out_of_the_scratch_folder
 import os

@@ -1,0 +1,113 @@
+"""The command line: the contract's verbs and exit codes, one sentence for every wrong use."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autograder.cli import run
+
+ROOT = Path(__file__).parents[2]
+VERBS = "release list sample doctor collect grade feedback report export undo tensorboard".split()
+GRADE_OPTIONS = (
+    "--submissions --out --workers --scheduler --device --seed --cell-seconds --submission-seconds --memory-mib --regrade --trust-code"
+).split()
+
+
+@pytest.fixture(autouse=True)
+def at_the_root(monkeypatch):
+    monkeypatch.chdir(ROOT)
+
+
+def said(capsys, *arguments):
+    """(exit code, stdout, stderr with its line breaks taken out)."""
+    code = run(list(arguments))
+    captured = capsys.readouterr()
+    return code, captured.out, " ".join(captured.err.split())
+
+
+def test_help_names_every_verb_of_the_contract(capsys):
+    code, out, _ = said(capsys, "--help")
+    assert code == 0 and all(re.search(rf"\b{verb}\b", out) for verb in VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(capsys, verb):
+    assert said(capsys, verb, "--help")[0] == 0
+
+
+def test_grade_has_the_options_of_the_contract(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    out = said(capsys, "grade", "--help")[1]
+    assert all(option in out for option in GRADE_OPTIONS)
+
+
+@pytest.mark.parametrize("name", re.findall(r"(?:`|-m )autograder (\w+)", (ROOT / "README.md").read_text(encoding="utf-8")))
+def test_the_readme_names_only_verbs_that_there_are(name):
+    assert name in VERBS
+
+
+WRONG = {
+    "an unknown lecture": (["list", "02_index"], "there are: "),
+    "an unknown verb": (["grad"], "grad"),
+    "an unknown option": (["list", "02_indexing", "--yaml"], "--yaml"),
+    "a missing option": (["grade", "02_indexing"], "--submissions"),
+    "a missing folder": (["grade", "02_indexing", "--submissions", "no/such/folder"], "does not exist"),
+    "a setting below zero": (["grade", "02_indexing", "--submissions", "docs", "--cell-seconds", "-1"], "above 0"),
+    "a setting of the wrong kind": (["grade", "02_indexing", "--submissions", "docs", "--workers", "many"], "--workers"),
+    "an unknown device": (["grade", "02_indexing", "--submissions", "docs", "--device", "tpu"], "tpu"),
+    "an unknown LMS": (["collect", "README.md", "02_indexing", "--lms", "ilias"], "moodle"),
+    "nothing graded yet": (["report", "02_indexing", "--out", "no/such/class"], "autograder grade"),
+    "nothing to take back": (["undo", "--out", "no/such/class"], "taken back"),
+    "a notebook that is not there": (["doctor", "no.ipynb"], "no.ipynb"),
+    "no runs": (["tensorboard", "no/such/runs"], "no/such/runs"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_use_gets_one_clear_sentence_and_code_2(capsys, name):
+    arguments, words = WRONG[name]
+    code, out, err = said(capsys, *arguments)
+    assert code == 2 and words in err and "Traceback" not in err and out == ""
+
+
+def test_an_empty_folder_is_wrong_use(capsys, tmp_path):
+    code, _, err = said(capsys, "grade", "02_indexing", "--submissions", str(tmp_path))
+    assert code == 2 and "no student's folder" in err
+
+
+def test_list_as_json_has_ids_numbers_points_and_cells(capsys):
+    code, out, _ = said(capsys, "list", "02_indexing", "--json")
+    rows = json.loads(out)
+    assert code == 0 and rows[0] == {
+        "id": "every_kth_of_last_row",
+        "number": "2.1",
+        "points": 2,
+        "cells": ["every_kth_of_last_row", "check_every_kth_of_last_row"],
+    }
+
+
+def test_doctor_says_how_this_machine_stands(capsys):
+    code, out, _ = said(capsys, "doctor")
+    text = " ".join(out.split())
+    assert code == 0 and all(word in text for word in ("Python", "torch", "CUDA", "kernel python3", "andbox", "memory", "free"))
+
+
+def test_a_missing_package_is_named_with_the_cure(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "autograder.grading", None)
+    code, _, err = said(capsys, "report")
+    assert code == 2 and "not installed" in err and "torch-lectures[grade]" in err
+
+
+def test_help_is_quick_and_needs_neither_nbgrader_nor_dask():
+    code = (
+        "import sys\n"
+        "for name in ('nbgrader', 'distributed', 'dask', 'jinja2'): sys.modules[name] = None\n"
+        "from autograder.cli import run\n"
+        "assert run(['--help']) == 0 and run(['doctor', '--help']) == 0\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True)

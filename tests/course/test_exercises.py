@@ -1,0 +1,126 @@
+"""Every exercise of every lecture: right answers score full, each wrong one loses its points under its own code."""
+
+import math
+import time
+from pathlib import Path
+
+import pytest
+
+from autograder import judge, probe
+from autograder.exercises import lecture_names, load_lecture, standalone_text
+from autograder.records import Reply
+
+SOLUTIONS = Path(__file__).parents[2] / "solutions"
+LECTURES = [load_lecture(name, SOLUTIONS) for name in lecture_names(SOLUTIONS)]
+EXERCISES = [
+    pytest.param(exercise, id=f"{lecture.name}-{exercise.id}")
+    for lecture in LECTURES
+    for exercise in lecture.exercises
+    if not exercise.written
+]
+SEEDS = (101, 202, 303)  # private: no student's cases are made from them
+PROBE_SECONDS = 0.5
+
+every_exercise = pytest.mark.parametrize("exercise", EXERCISES)
+
+
+def defined(text, id):
+    """The function that an answer defines which is nothing but its text."""
+    space = {}
+    exec(text, space)
+    return space[id]
+
+
+def verdict(asked, function):
+    """The verdict on an answer of ours, handed in as its text."""
+    text = standalone_text(function, asked.exercise.id)
+    return verdict_on_text(asked, text)
+
+
+def verdict_on_text(asked, text):
+    reply = Reply(asked.exercise.id, probe.answer(defined(text, asked.exercise.id), asked.message))
+    return judge.verdict(asked, judge.answers(asked, reply), [text])
+
+
+@every_exercise
+def test_the_reference_scores_full(exercise):
+    for seed in SEEDS:
+        asked = judge.question(exercise, seed)
+        reply = Reply(exercise.id, probe.answer(exercise.function, asked.message))
+        given = judge.verdict(asked, judge.answers(asked, reply), [])
+        assert (given.score, given.message) == (exercise.points, "")
+
+
+@every_exercise
+def test_every_right_answer_scores_full(exercise):
+    for seed in SEEDS:
+        asked = judge.question(exercise, seed)
+        for right in exercise.right_answers:
+            given = verdict(asked, right)
+            assert given.score == exercise.points, f"{given.message}\n{standalone_text(right, exercise.id)}"
+
+
+@every_exercise
+def test_every_wrong_answer_loses_its_points_under_its_own_code(exercise):
+    for seed in SEEDS:
+        asked = judge.question(exercise, seed)
+        for wrong in exercise.wrong_answers:
+            given = verdict(asked, wrong.function)
+            assert (given.score, given.codes) == (0, (wrong.code,)), f"{wrong.code}: {given.message or 'full points'}"
+            assert given.message.startswith(wrong.message)
+
+
+@every_exercise
+def test_the_visible_cases_alone_catch_nine_in_ten_wrong_answers(exercise, record_property):
+    asked = judge.visible_question(exercise)
+    missed = [wrong.code for wrong in exercise.wrong_answers if verdict(asked, wrong.function).score]
+    count = len(exercise.wrong_answers)
+    record_property("caught by visible cases", f"{count - len(missed)} of {count}")
+    assert len(missed) <= count // 10, f"only hidden cases catch {missed}"
+
+
+@every_exercise
+def test_a_blank_answer_scores_nothing_and_is_called_unanswered(exercise):
+    blank = f"def {exercise.id}(*arguments):\n    raise NotImplementedError()\n"
+    given = verdict_on_text(judge.question(exercise, SEEDS[0]), blank)
+    assert (given.score, given.codes) == (0, ()) and "not answered yet" in given.message
+
+
+@every_exercise
+def test_equal_seeds_make_equal_cases_and_other_seeds_others(exercise):
+    first, again, other = (judge.question(exercise, seed).message for seed in (SEEDS[0], SEEDS[0], SEEDS[1]))
+    assert first == again != other
+
+
+@every_exercise
+def test_a_probe_is_quick(exercise):
+    message = judge.question(exercise, SEEDS[0]).message
+    best = math.inf
+    for _ in range(3):
+        started = time.process_time()
+        probe.answer(exercise.function, message)
+        best = min(best, time.process_time() - started)
+    assert best < PROBE_SECONDS
+
+
+@every_exercise
+def test_there_are_wrong_and_right_answers_enough_or_a_reason(exercise):
+    assert len(exercise.wrong_answers) >= 5 or exercise.few_wrong
+    assert len(exercise.right_answers) >= 2 or exercise.few_right
+
+
+@every_exercise
+def test_an_exercise_needs_only_what_stands_before_it_in_its_lecture(exercise):
+    (lecture,) = (lecture for lecture in LECTURES if exercise in lecture.exercises)
+    before = [e.id for e in lecture.exercises[: lecture.exercises.index(exercise)]]
+    assert set(exercise.needs) <= set(before)
+
+
+def test_the_sample_class_finds_its_three_misconceptions():
+    lecture = next(lecture for lecture in LECTURES if lecture.name == "02_indexing")
+    samples = {w.sample: (e.id, w.code) for e in lecture.exercises for w in e.wrong_answers if w.sample}
+    assert samples == {
+        "wrong_copy": ("every_kth_of_last_row", "M09"),
+        "wrong_rank": ("keep_row", "X-2.5-1"),
+        "wrong_duplicates": ("histogram", "M11"),
+    }
