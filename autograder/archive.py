@@ -80,7 +80,8 @@ class Row:
             *([file] if file else []),
             f"-> {self.target}" if self.target else "left out",
         ]
-        return "  ".join(parts) + (f": {self.note}" if self.note else "")
+        note = self.note.removesuffix("; it was left out")
+        return "  ".join(parts) + (f": {note}" if note else "")
 
 
 @dataclass(frozen=True)

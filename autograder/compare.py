@@ -225,7 +225,7 @@ def _close(expected, got, seen, tolerance):
 
 def _where(expected, got, tolerance):
     """Names the first place that differs, where a tensor has several."""
-    if expected.value.dim() == 0 or expected.value.numel() < 2:
+    if expected.value.numel() < 2 and show_values(expected.value) != show_values(got.value):
         return ""
     if expected.dtype in TOLERANCES:
         rtol, atol = _limits(expected, tolerance)
@@ -234,7 +234,9 @@ def _where(expected, got, tolerance):
     else:
         apart = expected.value != got.value
     index = tuple(apart.nonzero()[0].tolist())
-    return f" (first at [{', '.join(map(str, index))}]: {got.value[index].item():.6g} where {expected.value[index].item():.6g} is expected)"
+    came, wanted = got.value[index].item(), expected.value[index].item()
+    came, wanted = (repr(came), repr(wanted)) if _number(came) == _number(wanted) else (_number(came), _number(wanted))
+    return f" (first at [{', '.join(map(str, index))}]: {came} where {wanted} is expected)"
 
 
 # ---- properties -----------------------------------------------------------------------------------------------------

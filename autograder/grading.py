@@ -22,7 +22,7 @@ from rich.table import Table
 from sqlalchemy.engine import make_url
 
 from . import export, farm, gradebook, intake, kernels, ledger, report, sandbox
-from .errors import CourseError, UsageError
+from .errors import CourseError, EngineError, UsageError
 from .exercises import Lecture, lecture_names, load_lecture
 from .files import storage_error
 from .grade import grade_submission
@@ -80,6 +80,7 @@ class _Walk:
         self.released, self.found, self.regrade = released, found, regrade
         self.keys: dict[str, tuple[str, str]] = {}  # student: (key, attempt) of what is under way
         self.kept = 0
+        self.unread: list[Report] = []  # folders that could not be read now
 
     def through(self, bar: Progress) -> None:
         task = bar.add_task(self.lecture.name, total=len(self.found))
@@ -93,11 +94,18 @@ class _Walk:
                 else:
                     save(done, key, attempt, self.lecture, self.settings, self.book, self.run)
                 bar.advance(task)
+        for failed in self.unread:
+            save(failed, "", "", self.lecture, self.settings, self.book, self.run)
 
     def changed(self, advance) -> Iterator[Submission]:
         """The submissions that are to be graded; the others are counted as kept."""
         for folder in self.found:
-            submission = intake.read(folder, self.lecture, self.released, self.settings)
+            try:
+                submission = intake.read(folder, self.lecture, self.released, self.settings)
+            except EngineError as error:
+                self.unread.append(farm.error_report(self.lecture, Submission(folder.student, self.lecture.name, None), str(error)))
+                advance()
+                continue
             key = ledger.score_key(submission, self.lecture, self.settings)
             if not self.regrade and self.book.kept(submission.student, key):
                 self.kept += 1
@@ -149,7 +157,7 @@ def _points(value) -> str:
     return "–" if value is None else report.points(value)
 
 
-def report_class(name: str | None, settings: Settings, *, out: Console, err: Console) -> None:
+def failedclass(name: str | None, settings: Settings, *, out: Console, err: Console) -> None:
     """Write the report of a lecture again, of every graded lecture by default, and print its table."""
     for lecture, book in _graded_lectures(name, settings):
         reports = sorted(book.reports().values(), key=lambda r: r.student)
@@ -188,7 +196,7 @@ def undo_last(settings: Settings, *, err: Console) -> None:
     undone = ledger.undo(settings.out, restore)
     err.print(f"Taken back: the run of {undone.run.started} on {undone.run.lecture}, {len(undone.students)} submissions.", highlight=False)
     if Ledger(settings.out, undone.run.lecture).last_run():
-        report_class(undone.run.lecture, settings, out=Console(quiet=True), err=err)
+        failedclass(undone.run.lecture, settings, out=Console(quiet=True), err=err)
     else:
         report.remove(settings.out)
 
@@ -229,14 +237,21 @@ def _keep_what_was_handed_in(found, settings: Settings) -> None:
             continue
         try:
             shutil.rmtree(target, ignore_errors=True)
-            shutil.copytree(folder.folder, target, ignore=_links_and_large, ignore_dangling_symlinks=True)
+            shutil.copytree(folder.folder, target, ignore=_no_regular_file, ignore_dangling_symlinks=True)
+            _drop_unreadable_time(target / "timestamp.txt")
         except shutil.Error as error:
             log.info("%s: not everything could be copied: %s", folder.student, error)
         except OSError as error:
             raise storage_error(target, error) from error
 
 
-def _links_and_large(folder: str, names: list[str]) -> list[str]:
+def _drop_unreadable_time(path: Path) -> None:
+    """A timestamp.txt that is no time would stop formgrader for the whole class."""
+    if path.is_file() and intake.handed_in_at({path.name: path.read_bytes()[:100]}) is None:
+        path.unlink()
+
+
+def _no_regular_file(folder: str, names: list[str]) -> list[str]:
     paths = [Path(folder) / name for name in names]
     return [p.name for p in paths if p.is_symlink() or not (p.is_dir() or p.is_file())]
 

@@ -357,9 +357,8 @@ def _restore_locked(places: list[Place], release: Release, said: list[str]) -> N
         if added:
             extra = Place(Cell("code", added))
             places.insert(at + (marked.role == "locked"), extra)
-            answer = release.answer(marked.exercise)
-            if answer and _binds(added, marked.exercise) and not any(other.id == answer.id for other in places):
-                extra.id = answer.id
+            missing = [a for a in release.of_role("answer") if _at(places, a.id) is None and _binds(added, a.exercise)]
+            extra.id = missing[0].id if missing else ""
         kept = "; what you added runs in a cell of its own" if added else ""
         said.append(f"The {marked.name} was changed; it was put back as released{kept}.")
 

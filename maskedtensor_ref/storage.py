@@ -117,6 +117,8 @@ def keeping_mask(func, x, *args, **kwargs):
     data = func(x.data, *args, **kwargs)
     if data is x.data:
         return x
+    if not isinstance(data, torch.Tensor):  # m.type() without a type names it
+        return data
     mask, places = x.mask, x.places
     if data.device != mask.device:
         mask, places = mask.to(data.device), _to(places, data.device)

@@ -6,10 +6,10 @@ import torch
 import torch.utils.data
 from torch import Tensor
 
-from .gradients import Enter, accumulate, engine
+from .gradients import KEEPING, Enter, accumulate, engine
 from .layouts import Places, project
 from .pair import Pair
-from .storage import freeze, freeze_sparse, own, same_mask
+from .storage import freeze, freeze_sparse, own, same_mask, sparse_coo_tensor
 from .table import RULES, rule_of
 from .text import array, number, numbers, text
 from .writing import write
@@ -182,6 +182,9 @@ class MaskedTensor(Tensor):
     def __contains__(self, element):
         return bool((self == element)._pair.filled(False).any())
 
+    def __dir__(self):
+        return sorted({*dir(type(self)), *self.__dict__})
+
     def __hash__(self):
         return id(self)
 
@@ -266,6 +269,14 @@ class MaskedTensor(Tensor):
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         """Called by torch for what the autograd engine does with a masked gradient."""
         name = func.overloadpacket.__name__
+        if name == "_sparse_coo_tensor_with_dims_and_tensors":  # torch.sparse_coo_tensor asks no __torch_function__
+            size, indices, values = args[2:5]
+            return dressed(sparse_coo_tensor(func, indices, undressed(values), size), cls)
+        if torch._C._current_graph_task_id() == -1 and name not in KEEPING:
+            raise NotImplementedError(
+                f"{func} reached a MaskedTensor from below torch's functions, where its rule cannot be asked "
+                "(torch.func, vmap or an extension): give it m.to_tensor(value)"
+            )
         bare = [undressed(a) for a in args]
         kwargs = {k: undressed(v) for k, v in (kwargs or {}).items()}
         target = args[0] if args else None

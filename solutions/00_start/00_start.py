@@ -68,8 +68,8 @@ except AssertionError:
 # one more. Hints cost no points. Run the next cell to see the first.
 #
 # **Green.** `x += 1` writes into the tensor that it was given; `x + 1` makes a new one. So in the cell after
-# the hint, replace the line `raise NotImplementedError` by `return x + 1`, indented like the line it replaces. Run
-# it, then run the check below it.
+# the hint, put `return x + 1` in place of the line that begins with `raise`, indented as that line is. Run the cell,
+# then run the check below it.
 
 # %%
 hint(plus_one)
@@ -146,7 +146,7 @@ print(torch.tensor([[1, 2], [3, 4]], dtype=torch.float32))
 print(torch.full((1, 4), 9))
 
 # %% [markdown]
-# Now you (objective 4). Replace the line `raise NotImplementedError` by your answer.
+# Now you (objective 4). Write your answer in place of the line that begins with `raise`.
 #
 # {{card two_by_three}}
 

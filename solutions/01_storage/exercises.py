@@ -537,6 +537,15 @@ def _(index, stride, offset):
     return offset + int((torch.tensor(index) * torch.tensor(stride)).sum())
 
 
+@flat_index.wrong(
+    "X-flat_index-7",
+    "The sum is right. What is missing are the two inputs that have no cell: lengths that differ (ValueError), and a "
+    "negative number in the index (IndexError). Look for them before you add up.",
+)
+def _(index, stride, offset):
+    return offset + sum(i * s for i, s in zip(index, stride))
+
+
 @flat_index.right
 def _(index, stride, offset):
     if len(index) != len(stride):
@@ -624,7 +633,7 @@ def _(rng):
     "where the one before ends. Compare each stride with the product of the sizes to its right.",
 )
 def _(size, stride):
-    return 0 in size or len(size) == 0 or size[-1] == 1 or stride[-1] == 1
+    return len(stride) == 0 or stride[-1] == 1
 
 
 @is_contiguous_from.wrong(
@@ -703,6 +712,26 @@ def _(size, stride):
     import torch
 
     return torch.empty_strided(size, stride, device="meta").is_contiguous()
+
+
+@is_contiguous_from.wrong(
+    "X-is_contiguous_from-7",
+    "A last stride of 1 is not enough, since there may be a gap between one row and the next. "
+    "And a tensor with a single number has no last stride at all: `size` and `stride` are empty then.",
+)
+def _(size, stride):
+    return stride[-1] == 1
+
+
+@is_contiguous_from.wrong(
+    "X-is_contiguous_from-8",
+    "These are the strides of a fresh tensor, and comparing with them is the idea. Two exceptions are missing: a "
+    "dimension of size 1 may have any stride, and so may all of them when some size is 0.",
+)
+def _(size, stride):
+    from math import prod
+
+    return tuple(stride) == tuple(prod(size[d + 1 :]) for d in range(len(size)))
 
 
 @is_contiguous_from.right
@@ -1097,9 +1126,9 @@ def _(rng):
     yield torch.arange(9).view(3, 3)[1:3, 1:3]
     yield torch.arange(3, dtype=torch.int32).expand(2, 3)
     yield torch.arange(3.0).view(1, 3).t()
+    yield torch.arange(8, dtype=torch.float64)[::2]
     yield torch.tensor(5)
     yield torch.zeros(0, 3).t()
-    yield torch.arange(8, dtype=torch.float64)[::2]
     yield torch.ones(1).expand(3)
     for _ in range(22):
         yield some_view(rng, rng.choice(DTYPES))
@@ -1751,6 +1780,19 @@ def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
     return {"parameters": size, "gradients": size, "state": state, "batch": batch, "total": total, "place": place}
 
 
+@memory_budget.wrong(
+    "X-memory_budget-8",
+    "The bytes are right. Two inputs are not legal, and should end in a ValueError that says why: an optimiser that "
+    "you do not know (a KeyError from a dict is another exception), and a negative count.",
+)
+def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
+    size, batch = parameters * dtype.itemsize, batch_elements * dtype.itemsize
+    state = {"sgd": 0, "adagrad": 1, "adam": 2}[optimizer] * size
+    total = 2 * size + state + batch
+    place = "gpu" if total <= gpu_mib * 2**20 else "ram" if total <= ram_mib * 2**20 else "disk"
+    return {"parameters": size, "gradients": size, "state": state, "batch": batch, "total": total, "place": place}
+
+
 @memory_budget.right
 def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
     import torch
@@ -2043,7 +2085,6 @@ def _(rng):
     yield m[:2, :2], m[:2, 2:]
     yield m.t()[1], m[1:, 2:]
     yield a[::4], a[2::3]
-    yield torch.zeros(0), torch.zeros(0)
     yield a[5:6].expand(3), a[4:6]
     yield a[::3], a[1::3]
     yield m.diagonal(), m[:, 3]

@@ -256,6 +256,13 @@ def answer_written_into_the_check(notebook):
     notebook["cells"].remove(answer)
 
 
+@edited("repaired", "was changed", "cell of its own")
+def answer_written_into_another_check(notebook):
+    answer, check = answers(notebook)[0], checks(notebook)[1]
+    check["source"] = f"{answer['source']}\n\n{check['source']}"
+    notebook["cells"].remove(answer)
+
+
 @edited("repaired", "was missing; it was put back")
 def check_merged_into_the_answer(notebook):
     answer, check = answers(notebook)[0], checks(notebook)[0]

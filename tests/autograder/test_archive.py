@@ -300,7 +300,7 @@ def test_an_archive_that_was_unpacked_already_is_read_as_a_folder(tmp_path, cour
     ("row", "line"),
     [
         (Row("anna", "x.ipynb", "anna/02/x.ipynb"), "anna  x.ipynb  -> anna/02/x.ipynb"),
-        (Row("anna", "x.ipynb", note="it is encrypted"), "anna  x.ipynb  left out: it is encrypted"),
+        (Row("anna", "x.ipynb", note="it is encrypted; it was left out"), "anna  x.ipynb  left out: it is encrypted"),
         (Row("", "a\nb\x1b[0m", note="odd"), "(nobody)  a?b?[0m  left out: odd"),
         (
             Row("anna", "", "anna/02", "replaces what was collected before"),

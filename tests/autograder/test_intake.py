@@ -121,6 +121,15 @@ def test_a_solved_notebook_keeps_its_answers_whatever_happened_to_it(name, hand_
     assert right == 2 - lost
 
 
+@pytest.mark.parametrize("name", [name for name in BROKEN if BROKEN[name].state != "ungradable"])
+def test_a_repaired_notebook_needs_no_repair(name, hand_in, tmp_path, limits):
+    first = hand_in(BROKEN[name].make)
+    write(tmp_path / "again" / "anna" / LECTURE, first.notebook, f"{LECTURE}.ipynb")
+    second = read(find(tmp_path / "again", LECTURE)[0], LECTURE_RECORD, RELEASE, limits)
+    assert [sentence for sentence in second.repairs if " is missing; " not in sentence] == []
+    assert second.notebook == first.notebook
+
+
 class _Probe:
     """Stands for a tensor: whatever is taken from it is "answer"."""
 
