@@ -63,8 +63,8 @@ def test_an_attack_fails(zygote, snippet, tmp_path, own_files):
     assert peak_mib() - memory < CLIENT_MIB
 
 
-@pytest.mark.parametrize(("messages", "mib"), [(300, 3), (60, 20)])
-def test_a_client_that_does_not_read_is_not_flooded(zygote, messages, mib):
+@pytest.mark.parametrize(("messages", "mib", "most"), [(300, 3, CLIENT_MIB), (60, 20, 90)])
+def test_a_client_that_does_not_read_is_not_flooded(zygote, messages, mib, most):
     flood = (
         "from IPython.display import HTML, display\n"
         f"for n in range({messages}):\n    display(HTML('x' * ({mib} << 20)))"
@@ -77,7 +77,7 @@ def test_a_client_that_does_not_read_is_not_flooded(zygote, messages, mib):
 
     memory = peak_mib()
     asyncio.run(run())
-    assert peak_mib() - memory < CLIENT_MIB
+    assert peak_mib() - memory < most
 
 
 def check_end(ends, outcome, answers, ended):
