@@ -3,8 +3,8 @@
     python benchmarks/kernels.py [KERNELS]
 
 Start is from the request to a client whose first message can be sent; memory is what the kernel shares with nobody
-(dirty pages) after a small notebook; CPU is of the kernel's processes over its whole life. All kinds take turns, so that
-a busy machine is unfair to none; ratios within one run are to be trusted, seconds are not.
+(dirty pages) after a small notebook; CPU is of the kernel's processes over its whole life. All kinds take turns, so
+that a busy machine is unfair to none; ratios within one run are to be trusted, seconds are not.
 """
 
 import asyncio
