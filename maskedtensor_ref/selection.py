@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from .gradients import Choose
-from .pair import Pair, highest, lowest, select, whole
+from .pair import Pair, broadcast, highest, lowest, select, whole
 from .storage import relayout
 
 
@@ -53,7 +53,7 @@ def _choices(condition, a, b):
     if not torch.is_grad_enabled() or not any(isinstance(p, Pair) and p.data.requires_grad for p in (a, b)):
         return data
     dtype = torch.result_type(*data)
-    shape = torch.broadcast_shapes(condition.shape, *(d.shape for d in data if isinstance(d, Tensor)))
+    shape = broadcast(condition.shape, *(d.shape for d in data if isinstance(d, Tensor)))
     chosen = condition.expand(shape), ~condition.expand(shape)
     return [
         Choose.apply(d.to(dtype).expand(shape), c) if isinstance(p, Pair) and d.requires_grad else d
