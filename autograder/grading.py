@@ -19,9 +19,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.prompt import Confirm
 from rich.table import Table
-from sqlalchemy.engine import make_url
 
 from . import export, farm, gradebook, intake, kernels, ledger, report, sandbox
+from .database import shown_url
 from .errors import CourseError, EngineError, UsageError
 from .exercises import Lecture, lecture_names, load_lecture
 from .files import storage_error
@@ -157,7 +157,7 @@ def _points(value) -> str:
     return "–" if value is None else report.points(value)
 
 
-def failedclass(name: str | None, settings: Settings, *, out: Console, err: Console) -> None:
+def report_class(name: str | None, settings: Settings, *, out: Console, err: Console) -> None:
     """Write the report of a lecture again, of every graded lecture by default, and print its table."""
     for lecture, book in _graded_lectures(name, settings):
         reports = sorted(book.reports().values(), key=lambda r: r.student)
@@ -196,7 +196,7 @@ def undo_last(settings: Settings, *, err: Console) -> None:
     undone = ledger.undo(settings.out, restore)
     err.print(f"Taken back: the run of {undone.run.started} on {undone.run.lecture}, {len(undone.students)} submissions.", highlight=False)
     if Ledger(settings.out, undone.run.lecture).last_run():
-        failedclass(undone.run.lecture, settings, out=Console(quiet=True), err=err)
+        report_class(undone.run.lecture, settings, out=Console(quiet=True), err=err)
     else:
         report.remove(settings.out)
 
@@ -270,12 +270,7 @@ def _say_where(page: Path, settings: Settings, reports, walk: _Walk, err: Consol
     kept = f", {walk.kept} of them unchanged and kept" if walk.kept else ""
     err.print(f"\n{len(reports)} submissions of {walk.lecture.name}{kept}.", highlight=False)
     err.print(f"Report:     {page}", highlight=False, soft_wrap=True)
-    err.print(f"Gradebook:  {_shown_url(settings.db_url)}", highlight=False, soft_wrap=True)
-
-
-def _shown_url(url: str) -> str:
-    """A database URL without its password; of SQLite, the file."""
-    return url.removeprefix("sqlite:///") if url.startswith("sqlite:///") else make_url(url).render_as_string(hide_password=True)
+    err.print(f"Gradebook:  {shown_url(settings.db_url)}", highlight=False, soft_wrap=True)
 
 
 def _progress(err: Console) -> Progress:
