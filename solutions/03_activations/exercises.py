@@ -1463,7 +1463,7 @@ def _(claim, n):
     concepts=["L-30", "L-31"],
     needs=["sigmoid_tau", "sigmoid_shift"],
     properties=[same_plot(*("data", "titles", "axis labels", "legend", "shared y axis", "line styles", "alt text"))],
-    visible=3,
+    visible=2,
     hints=[
         "plt.subplots makes the figure and all panels at once. Give it the number of panels, and say there that they share "
         "their y axis.",
@@ -1492,8 +1492,7 @@ def sigmoid_figure(x, what, values):
 def _(rng):
     yield torch.linspace(-6, 6, 25), "tau", [0.25, 1.0, 4.0]
     yield torch.linspace(-6, 6, 25), "b", [-1.0, 0.0, 1.0]
-    yield torch.linspace(-4, 4, 9), "tau", [2.0, 0.5]
-    for _ in range(4):
+    for _ in range(2):
         reach = rng.integer(2, 8)
         what = rng.choice(["tau", "b"])
         options = [[0.5, 8.0], [3.0, 0.2], [1.5, 6.0]] if what == "tau" else [[-2.0, 1.0], [0.5, -3.0], [2.5, -1.5]]
