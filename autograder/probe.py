@@ -254,11 +254,12 @@ class Pack:
         self.nodes = 0
         self.bytes = 0
         self.storages = {}
+        self.alive = []
         self.inputs = []
 
     def name_inputs(self, arguments):
         """Remember which storage and which object belongs to which input, before anything is described."""
-        self.storages, self.inputs, self.nodes = {}, [], 0
+        self.storages, self.alive, self.inputs, self.nodes = {}, [], [], 0
         for name, value in arguments.items():
             for path, leaf in _paths(name, value):
                 self.inputs.append((leaf, path))
@@ -270,6 +271,7 @@ class Pack:
         pointer = tensor.untyped_storage().data_ptr()  # not _cdata: it misses memory shared through NumPy
         if pointer == 0:
             return ""
+        self.alive.append(tensor)  # the address of a temporary one would be given out again, under its name
         return self.storages.setdefault(pointer, path or f"new{sum(n.startswith('new') for n in self.storages.values())}")
 
     def describe(self, value, depth=0):

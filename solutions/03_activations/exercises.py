@@ -37,7 +37,7 @@ def asking(t):
         "do all three, so that each of them still sees the old numbers?",
         "The function stands in torch, the method belongs to the tensor, and the name of the method that writes in "
         "place ends in an underscore. Python evaluates a tuple from left to right.",
-        "by_function = torch.log(x); by_method = x.___(); in_place = x.___(); then return the three, in this order.",
+        "first = torch.___(x); second = x.___(); third = x.___(), with an underscore; then return the three, in this order.",
     ],
 )
 def log_three_ways(x):
@@ -996,7 +996,7 @@ def _(x, which):
 
 @normalised.wrong("X-3.7-2", "The whole tensor sums to 1. Each row (or column) has a sum of its own.")
 def _(x, which):
-    return x / x.sum()
+    return x / x.sum((0, 1))
 
 
 @normalised.wrong("X-3.7-3", "The largest number became 1, not the sum: divide by .sum, not by .amax.")
@@ -1782,7 +1782,7 @@ def _(x, what, values):
         "divided, so nothing can become 0 before the logarithm.",
         "First subtract the largest number of each row, as in my_softmax. Then one row at a time has one label: two lists of "
         "positions in one pair of brackets are read in pairs (lecture 02).",
-        "s = logits - logits.amax(1, keepdim=True); log_p = s - s.exp().sum(1, keepdim=True).___(); rows = "
+        "s = logits - logits.___(1, keepdim=True); log_p = s - s.exp().sum(1, keepdim=True).___(); rows = "
         "torch.arange(len(labels), device=___); loss = -log_p[rows, ___].mean().",
     ],
 )
