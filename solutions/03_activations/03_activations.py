@@ -271,7 +271,7 @@ def value_and_gradient(function, numbers):
     x = torch.tensor(numbers, requires_grad=True)
     result = function(x)
     result.sum().backward()
-    return [f"{v:.3g}" for v in result.tolist()], [f"{v:.3g}" for v in x.grad.tolist()]
+    return [f"{v:.2f}" for v in result.tolist()], [f"{v:.2f}" for v in x.grad.tolist()]
 
 
 print("naive:        ", *value_and_gradient(naive, [-100.0, -89.0, -88.0, 0.0]))
@@ -604,12 +604,13 @@ check(counter_example)
 x = torch.linspace(-6, 6, 61)
 fig, axes = plt.subplots(1, 2, figsize=(7, 2.2))
 axes[0].plot(x, sigmoid_tau(x, 4.0), "tab:red")
-axes[0].plot(x, torch.sigmoid(x), "tab:green")
-axes[1].plot(x, sigmoid_tau(x, 0.25), "tab:red")
-show_figure(fig, "A bad example: two panels with curves that rise from left to right, without names and with different y axes")
+axes[0].plot(x, sigmoid_tau(x, 3.0), "tab:green")
+axes[1].plot(x, sigmoid_tau(x, 1.0), "tab:red")
+axes[1].plot(x, sigmoid_tau(x, 0.25), "tab:green")
+show_figure(fig, "A bad example: two panels with two rising curves each, no names; the y axis is 0.1 to 0.9 left and 0 to 1 right")
 
 # %% [markdown]
-# The red curve on the left looks almost as steep as the one on the right, because its axis ends at 0.8 or so.
+# The curves on the left seem to climb as high as those on the right, because their axis runs only from about 0.1 to 0.9.
 #
 # **Rule.** A figure needs: one panel a case, equal axes where heights are compared, a name at each axis, the value in each
 # title, a legend, two lines that differ by more than colour, and a description in words (**alt text**) for those who cannot
