@@ -1,8 +1,9 @@
 """What a figure must show: the first part in which it falls short of the reference's.
 
-Works on `SeenFigure` records, like `compare`: nothing is drawn and no pixel is looked at. Texts are free, the facts in them
-are not: a title has to name the numbers that the reference's title names, an axis has to have a label where the reference's
-has one. Two lines that the reference draws apart by style must be told apart by style or marker, whatever their colours.
+Works on `SeenFigure` records, like `compare`: nothing is drawn and no pixel is looked at. Texts are free, the facts in
+them are not: a title has to name the numbers that the reference's title names, an axis has to have a label where the
+reference's has one. Two lines that the reference draws apart by style must be told apart by style or marker, whatever
+their colours.
 """
 
 import re
@@ -83,7 +84,10 @@ def _matched(wanted, panel) -> list[SeenLine | None]:
 def _same_data(line, other):
     pairs = [(line.x.value, other.x.value), (line.y.value, other.y.value)]
     return all(
-        a is not None and b is not None and a.shape == b.shape and torch.allclose(b, a, rtol=RTOL, atol=ATOL, equal_nan=True)
+        a is not None
+        and b is not None
+        and a.shape == b.shape
+        and torch.allclose(b, a, rtol=RTOL, atol=ATOL, equal_nan=True)
         for a, b in pairs
     )
 
@@ -181,12 +185,19 @@ def _shared(axis: str):
 
 def _styles(figure, wanted, panel):
     """Lines that look different in the reference without colour must do so here."""
-    found = [line or other for line, other in zip(_matched(wanted, panel), _padded(panel.lines, len(wanted.lines)), strict=True)]
+    found = [
+        line or other
+        for line, other in zip(_matched(wanted, panel), _padded(panel.lines, len(wanted.lines)), strict=True)
+    ]
     for i, line in enumerate(wanted.lines):
         for j in range(i):
             apart = _look(line) != _look(wanted.lines[j])
             if apart and found[i] and found[j] and _look(found[i]) == _look(found[j]):
-                return "line styles", f"lines {j + 1} and {i + 1} of different style or marker", f"both {_look_text(found[i])}"
+                return (
+                    "line styles",
+                    f"lines {j + 1} and {i + 1} of different style or marker",
+                    f"both {_look_text(found[i])}",
+                )
     return None
 
 

@@ -13,9 +13,9 @@
 # %% [markdown]
 # # 03 · Elementwise functions, activations, softmax
 #
-# A network is made of simple functions of numbers. They look harmless, and most of them have a place where they are not:
-# where a number becomes infinite, a gradient becomes NaN, or a sum runs along the wrong dimension. After this lecture
-# (about 90 minutes and 13 exercises) you can
+# A network is made of simple functions of numbers. They look harmless, and most of them have a place where they are
+# not: where a number becomes infinite, a gradient becomes NaN, or a sum runs along the wrong dimension. After this
+# lecture (about 90 minutes and 13 exercises) you can
 #
 # 1. tell function, method and **in-place** method apart by what they do to memory;
 # 2. choose between two sides with `where`, and say which **dtype** comes out;
@@ -62,8 +62,8 @@ predict("R3", "b")
 # %% [markdown] concepts=["L-24"]
 # ## One function, three ways
 #
-# Which functions of one number do you know? Exponential, logarithm, sine and cosine, roots, powers: torch has them all,
-# and applies them to each element. Most of them come in three forms.
+# Which functions of one number do you know? Exponential, logarithm, sine and cosine, roots, powers: torch has them
+# all, and applies them to each element. Most of them come in three forms.
 
 # %% concepts=["L-24"]
 x = torch.tensor([0.0, 1.0, 2.0])
@@ -86,8 +86,8 @@ print("in place:", y, "| x is now", x, "| y is x:", y is x)
 def log_three_ways(x):
     """The natural logarithm of x in three ways: (by the function, by the method, in place).
 
-    The first two results are new tensors; the third is x itself, which holds its logarithms afterwards. If x cannot hold
-    them, because it is a tensor of integers, let the RuntimeError come that torch raises.
+    The first two results are new tensors; the third is x itself, which holds its logarithms afterwards. If x cannot
+    hold them, because it is a tensor of integers, let the RuntimeError come that torch raises.
     """
     ### BEGIN SOLUTION
     by_function, by_method = torch.log(x), x.log()
@@ -125,17 +125,17 @@ y = F.relu(x, inplace=True)
 print("x:", x, "| y is x:", y is x)
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes with the review.** Board: two boxes of memory; torch.log draws an arrow to a new box, log_ an
-# arrow back into the same one. Common answers: the in-place form first (logarithm of the logarithm), clone().log_()
-# ("but the numbers are right!"), ints turned into floats to silence the error. R2 prepares the next section: ask for
-# the reason, not the letter.
+# **Instructor, 10 minutes with the review.** Board: two boxes of memory; torch.log draws an arrow to a new box, log_
+# an arrow back into the same one. Common answers: the in-place form first (logarithm of the logarithm),
+# clone().log_() ("but the numbers are right!"), ints turned into floats to silence the error. R2 prepares the next
+# section: ask for the reason, not the letter.
 
 # %% [markdown] concepts=["L-25"]
 # ## Choosing, place by place
 #
 # `torch.where(condition, x, y)` takes x where the condition is True and y elsewhere. It chooses, it does not compute:
-# what stands on the other side cannot come through, not even a NaN. A side may be a plain number. Then which dtype does
-# the result have?
+# what stands on the other side cannot come through, not even a NaN. A side may be a plain number. Then which dtype
+# does the result have?
 #
 # {{question P5}}
 
@@ -158,8 +158,8 @@ for name, other in {"0.5": 0.5, "-1": -1, "a float64 tensor": torch.zeros(3, dty
 def choose(condition, x, y):
     """x where condition is True, y elsewhere, at the shape to which all three broadcast.
 
-    condition is a bool tensor; x and y are tensors or plain numbers, perhaps of different dtypes. The dtype of the result
-    is the one that torch finds for both. NaN or infinity on the side that is not chosen does not show.
+    condition is a bool tensor; x and y are tensors or plain numbers, perhaps of different dtypes. The dtype of the
+    result is the one that torch finds for both. NaN or infinity on the side that is not chosen does not show.
     """
     ### BEGIN SOLUTION
     return torch.where(condition, x, y)
@@ -181,15 +181,15 @@ activation({"ReLU": lambda x: torch.where(x <= 0, 0, x)}, -3, 3, title="ReLU(x) 
 # only costs time. For gradients it is a trap, and you will fall into it two sections from here.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 8 minutes.** Board: three rows of boxes, condition on top, an arrow from each box of the result to one of
-# two above. Common answers: times the mask (NaN), `.to(x.dtype)` (0.5 becomes 0), a number blown up with torch.full
-# (float16 becomes float32). P5: people with NumPy in mind say float64.
+# **Instructor, 8 minutes.** Board: three rows of boxes, condition on top, an arrow from each box of the result to one
+# of two above. Common answers: times the mask (NaN), `.to(x.dtype)` (0.5 becomes 0), a number blown up with
+# torch.full (float16 becomes float32). P5: people with NumPy in mind say float64.
 
 # %% [markdown] concepts=["L-28", "L-29"]
 # ## A soft step, wider or narrower
 #
-# The **sigmoid** turns any number into one between 0 and 1: σ(x) = 1 / (1 + exp(-x)). Far to the left it is almost 0, far
-# to the right almost 1, and at 0 it is 0.5.
+# The **sigmoid** turns any number into one between 0 and 1: σ(x) = 1 / (1 + exp(-x)). Far to the left it is almost 0,
+# far to the right almost 1, and at 0 it is 0.5.
 
 # %% concepts=["L-28"]
 x = torch.tensor([-4.0, -1.0, 0.0, 1.0, 4.0])
@@ -197,9 +197,9 @@ print(torch.sigmoid(x))
 activation({"sigmoid": torch.sigmoid}, -6, 6, title="The sigmoid and its gradient")
 
 # %% [markdown]
-# Where it is flat, its gradient is nearly 0: a unit that is very sure learns slowly. How could the step be made wider or
-# narrower? By a **temperature** τ. With τ = 1 nothing changes; a small τ makes the step sharp, a large one soft. Choose a
-# function and move τ if you have a running kernel; else compare the pictures.
+# Where it is flat, its gradient is nearly 0: a unit that is very sure learns slowly. How could the step be made wider
+# or narrower? By a **temperature** τ. With τ = 1 nothing changes; a small τ makes the step sharp, a large one soft.
+# Choose a function and move τ if you have a running kernel; else compare the pictures.
 
 # %% concepts=["L-29"]
 explore_activation()
@@ -248,8 +248,8 @@ check(sigmoid_shift)
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 12 minutes.** Board: the step, and below it the x axis with two rulers, one of them stretched. Common
-# answers: times tau, tau on the outside, no check or one that fails for tensors (`if tau <= 0`), + b. Those who wrote out
-# the formula meet a NaN gradient here and are told so; the next section says why.
+# answers: times tau, tau on the outside, no check or one that fails for tensors (`if tau <= 0`), + b. Those who wrote
+# out the formula meet a NaN gradient here and are told so; the next section says why.
 
 # %% [markdown] facts=["F-25"]
 # ## A fine value, a broken gradient
@@ -278,13 +278,13 @@ print("naive:        ", *value_and_gradient(naive, [-100.0, -89.0, -88.0, 0.0]))
 print("torch.sigmoid:", *value_and_gradient(torch.sigmoid, [-100.0, -89.0, -88.0, 0.0]))
 
 # %%
-activation({"1 / (1 + exp(-x))": naive, "torch.sigmoid": torch.sigmoid}, -120, 20, title="Twice the sigmoid, in float32")
+activation({"1 / (1 + exp(-x))": naive, "torch.sigmoid": torch.sigmoid}, -120, 20, title="Two sigmoids, in float32")
 
 # %% [markdown] facts=["F-25"]
-# Read it as a chain. exp(89) is too large for float32 and becomes infinite; 1 / infinity is 0, so the **value** is right.
-# The **gradient** goes back through the same steps and multiplies what it meets: the slope of 1 / u, which is 0 here,
-# times the slope of exp, which is infinite. 0 times infinity is NaN. One NaN gradient, and at the next step of training
-# all weights are NaN.
+# Read it as a chain. exp(89) is too large for float32 and becomes infinite; 1 / infinity is 0, so the **value** is
+# right. The **gradient** goes back through the same steps and multiplies what it meets: the slope of 1 / u, which is
+# 0 here, times the slope of exp, which is infinite. 0 times infinity is NaN. One NaN gradient, and at the next step
+# of training all weights are NaN.
 #
 # Nothing but a temperature is needed to get there: with τ = 0.25, x = -23 is enough.
 #
@@ -327,8 +327,8 @@ def stable_sigmoid(x):
 check(stable_sigmoid)
 
 # %% [markdown]
-# **Where it breaks.** `x.abs()` is tempting: exp(-|x|) is never above 1. But |x| has a bend at 0, where torch takes its
-# slope as 0, and an untrained network has many zeros.
+# **Where it breaks.** `x.abs()` is tempting: exp(-|x|) is never above 1. But |x| has a bend at 0, where torch takes
+# its slope as 0, and an untrained network has many zeros.
 
 # %%
 def with_abs(x):
@@ -341,16 +341,16 @@ print("torch.sigmoid, at 0:", *value_and_gradient(torch.sigmoid, [0.0]))
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 15 minutes; the exercise (20) can be homework.** Board: the chain x → -x → exp → +1 → 1/u, with values
-# below and slopes above for x = -100. Circle 0 and infinity. Common answers: where at the end, clamp(-80, 80) (ask for
-# float16), float64 (ask for -800), abs. Ask: "which of your tests would have found this?" Hardly one that looks at
-# values only.
+# below and slopes above for x = -100. Circle 0 and infinity. Common answers: where at the end, clamp(-80, 80) (ask
+# for float16), float64 (ask for -800), abs. Ask: "which of your tests would have found this?" Hardly one that looks
+# at values only.
 
 # %% [markdown] concepts=["L-33"] facts=["F-26"]
 # ## Many numbers that sum to 1
 #
 # The sigmoid turns one number into a probability. **Softmax** turns many into a distribution: softmax(x)ᵢ = exp(xᵢ) /
-# Σⱼ exp(xⱼ). It is not quite elementwise: each result depends on all numbers of its slice, and you have to say along which
-# dimension a slice runs.
+# Σⱼ exp(xⱼ). It is not quite elementwise: each result depends on all numbers of its slice, and you have to say along
+# which dimension a slice runs.
 #
 # {{question P1}}
 
@@ -361,11 +361,11 @@ predict("P1", "b")
 a = torch.tensor([[0.0, 1.0, 2.0, -1.0], [0.5, 1.0, -2.0, 3.0]])
 for dim in (0, 1):
     p = torch.softmax(a, dim=dim)
-    print(f"dim={dim}: sums of the columns {[f'{s:.2f}' for s in p.sum(0)]}, of the rows {[f'{s:.2f}' for s in p.sum(1)]}")
+    print(f"dim={dim}: sums of the columns", [f"{s:.2f}" for s in p.sum(0)], "rows", [f"{s:.2f}" for s in p.sum(1)])
 
 # %% [markdown]
-# **Rule.** `dim` names the dimension that is summed over. With `keepdim=True` it stays as a size of 1, so that the sums
-# fit beside what they were made of.
+# **Rule.** `dim` names the dimension that is summed over. With `keepdim=True` it stays as a size of 1, so that the
+# sums fit beside what they were made of.
 #
 # And what happens to softmax if we add to all numbers, or multiply them?
 #
@@ -390,8 +390,8 @@ print("exp, over the sum:     ", torch.exp(x) / torch.exp(x).sum())
 print("the same, 1000 lower:  ", torch.exp(x - 1000) / torch.exp(x - 1000).sum())
 
 # %% [markdown]
-# **Rule.** Softmax does not change when you add a constant to a slice. So subtract its largest number, and exp never sees
-# anything above 0 (objectives 3 and 4).
+# **Rule.** Softmax does not change when you add a constant to a slice. So subtract its largest number, and exp never
+# sees anything above 0 (objectives 3 and 4).
 #
 # {{card my_softmax}}
 
@@ -411,8 +411,8 @@ def my_softmax(x, dim):
 check(my_softmax)
 
 # %% [markdown] facts=["F-26"]
-# **Where it breaks.** torch's own softmax refuses integers, and the module `nn.Softmax` without a dimension guesses one
-# and warns. Always say which.
+# **Where it breaks.** torch's own softmax refuses integers, and the module `nn.Softmax` without a dimension guesses
+# one and warns. Always say which.
 
 # %% facts=["F-26"]
 try:
@@ -425,8 +425,8 @@ with warnings.catch_warnings(record=True) as caught:
 print("no dim:", str(caught[0].message).split(".")[0])
 
 # %% [markdown] concepts=["L-33"]
-# Softmax is one way to make sums of 1. The plain way divides by the sum. Look at the dimension only: with `keepdim=True`
-# or without, which sums stand beside which numbers (objective 4)?
+# Softmax is one way to make sums of 1. The plain way divides by the sum. Look at the dimension only: with
+# `keepdim=True` or without, which sums stand beside which numbers (objective 4)?
 
 # %%
 m = torch.tensor([[1.0, 3.0], [2.0, 6.0]])
@@ -451,17 +451,17 @@ def normalised(x, which):
 check(normalised)
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 14 minutes.** Board: a 2 × 4 table, and an arrow *along* dim 0 (downwards): "this arrow vanishes". Then P3:
-# write exp(x + c) out. Common answers: dim the wrong way round, no keepdim (in a square matrix nothing fails: the
-# most expensive mistake here), the largest number of the whole tensor, clamp, the mean. Quick ones: why may the
-# subtracted number be detached?
+# **Instructor, 14 minutes.** Board: a 2 × 4 table, and an arrow *along* dim 0 (downwards): "this arrow vanishes".
+# Then P3: write exp(x + c) out. Common answers: dim the wrong way round, no keepdim (in a square matrix nothing
+# fails: the most expensive mistake here), the largest number of the whole tensor, clamp, the mean. Quick ones: why
+# may the subtracted number be detached?
 
 # %% [markdown] concepts=["L-26", "L-32"] facts=["F-35"]
 # ## Functions that remember
 #
-# `F.softmax(x, dim=1)` wants its dimension at every call. `nn.Softmax(dim=1)` is an *object*: it keeps the dimension, and
-# is called with x alone. Such objects are **modules**. They can stand in a row in `nn.Sequential`, and those that learn
-# keep their weights. For functions without any state the two forms do the same.
+# `F.softmax(x, dim=1)` wants its dimension at every call. `nn.Softmax(dim=1)` is an *object*: it keeps the dimension,
+# and is called with x alone. Such objects are **modules**. They can stand in a row in `nn.Sequential`, and those that
+# learn keep their weights. For functions without any state the two forms do the same.
 
 # %% concepts=["L-26", "L-32", "L-33"]
 softmax = torch.nn.Softmax(dim=1)
@@ -471,8 +471,8 @@ for module in (torch.nn.ReLU(), softmax, torch.nn.Linear(4, 2)):
 
 # %% [markdown] facts=["F-35"]
 # Your own module is a class that is derived from `torch.nn.Module` and has a method `forward`. If it also has an
-# `__init__`, that one begins with `super().__init__()`. (In older code you will find `super(Doubled, self).__init__()`,
-# which means the same.)
+# `__init__`, that one begins with `super().__init__()`. (In older code you will find `super(Doubled,
+# self).__init__()`, which means the same.)
 
 # %% concepts=["L-26"] facts=["F-35"]
 class Times(torch.nn.Module):
@@ -487,8 +487,8 @@ class Times(torch.nn.Module):
 print(torch.nn.Sequential(Times(2), torch.nn.ReLU())(torch.tensor([-1.0, 3.0])))
 
 # %% [markdown]
-# **Rule.** A module is called like a function, and `forward` says what it does. State that is to be kept belongs into the
-# object; what changes from call to call is an argument.
+# **Rule.** A module is called like a function, and `forward` says what it does. State that is to be kept belongs into
+# the object; what changes from call to call is an argument.
 #
 # Write ReLU both ways: as a module, and beside it the plain function that needs no object (objective 5).
 #
@@ -498,8 +498,9 @@ print(torch.nn.Sequential(Times(2), torch.nn.ReLU())(torch.tensor([-1.0, 3.0])))
 class MyReLU(torch.nn.Module):
     """ReLU as a module without state, and as a function: MyReLU()(x) and MyReLU.functional(x) are equal.
 
-    x may hold integers, infinities and NaN, which stays NaN. Its dtype and device stay, and x is not changed. The gradient
-    at 0 is 0, as in torch. Write forward, and below it functional, which takes x alone and is marked @staticmethod.
+    x may hold integers, infinities and NaN, which stays NaN. Its dtype and device stay, and x is not changed. The
+    gradient at 0 is 0, as in torch. Write forward, and below it functional, which takes x alone and is marked
+    @staticmethod.
     """
 
     def forward(self, x):
@@ -515,8 +516,8 @@ class MyReLU(torch.nn.Module):
 check(MyReLU)
 
 # %% [markdown]
-# **Where it breaks.** At its bend ReLU has no slope, and a convention has to fill the gap. Four ways to write the same
-# function, three gradients at 0:
+# **Where it breaks.** At its bend ReLU has no slope, and a convention has to fill the gap. Four ways to write the
+# same function, three gradients at 0:
 
 # %%
 forms = {
@@ -531,15 +532,15 @@ for name, form in forms.items():
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 10 minutes.** Board: two columns, "object: made once, called often" and "function: everything at each
-# call". Ask where a weight belongs, where a temperature, where `x`. Common answers: no Module, __init__ without super(),
-# clamp (gradient 1 at 0), times a mask (NaN for minus infinity), where(x > 0, ...) (swallows NaN), a Parameter that
-# nobody trains.
+# call". Ask where a weight belongs, where a temperature, where `x`. Common answers: no Module, __init__ without
+# super(), clamp (gradient 1 at 0), times a mask (NaN for minus infinity), where(x > 0, ...) (swallows NaN), a
+# Parameter that nobody trains.
 
 # %% [markdown] concepts=["L-34"] facts=["F-27"]
 # ## Why not just divide by the sum?
 #
-# Call it LinearNormalize: xᵢ / Σⱼ xⱼ. Its results sum to 1, without exp and overflow. For positive numbers it works. Here
-# are four claims about it; each of them is wrong for some x:
+# Call it LinearNormalize: xᵢ / Σⱼ xⱼ. Its results sum to 1, without exp and overflow. For positive numbers it works.
+# Here are four claims about it; each of them is wrong for some x:
 #
 # | claim | in words |
 # | --- | --- |
@@ -548,8 +549,8 @@ for name, form in forms.items():
 # | `"shift changes nothing"` | adding 1 to every number gives the same results |
 # | `"keeps the order"` | a larger number has a larger result |
 #
-# This time you do not write a solution but an *input* (objective 4). The check runs LinearNormalize on what you give it.
-# It does not matter which counter-example you find.
+# This time you do not write a solution but an *input* (objective 4). The check runs LinearNormalize on what you give
+# it. It does not matter which counter-example you find.
 
 # %% concepts=["L-34"]
 def linear_normalize(x):
@@ -566,8 +567,8 @@ for numbers in ([1.0, 3.0], [2.0, 2.0, 4.0]):
 def counter_example(claim, n):
     """A float tensor of n finite numbers for which the claim about LinearNormalize fails.
 
-    claim is one of "never negative", "always defined", "shift changes nothing", "keeps the order"; n is at least 2. For all
-    claims but "always defined", the results are to be finite (after adding 1, too).
+    claim is one of "never negative", "always defined", "shift changes nothing", "keeps the order"; n is at least 2.
+    For all claims but "always defined", the results are to be finite ("shift changes nothing": after adding 1, too).
     """
     ### BEGIN SOLUTION
     x = torch.zeros(n)
@@ -590,15 +591,16 @@ check(counter_example)
 # share 0.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes.** Let pairs fill the table on paper before anybody types. Common answers: only negative numbers
-# (the signs cancel), 0.1 + 0.2 - 0.3 (not 0 in floating point), infinity as an input, a negative number but a positive
-# sum for the order. Keep the best examples for the discussion at the end.
+# **Instructor, 10 minutes.** Let pairs fill the table on paper before anybody types. Common answers: only negative
+# numbers (the signs cancel), 0.1 + 0.2 - 0.3 (not 0 in floating point), infinity as an input, a negative number but a
+# positive sum for the order. Keep the best examples for the discussion at the end.
 
 # %% [markdown] concepts=["L-30", "L-31"]
 # ## A figure for everybody
 #
-# What does τ do, what does b do? Three panels side by side say it at a glance, if they are drawn for the reader. Here is a
-# figure that is *not*: the axes have no names, each panel has its own y axis, and nothing but colour tells the lines apart.
+# What does τ do, what does b do? Three panels side by side say it at a glance, if they are drawn for the reader. Here
+# is a figure that is *not*: the axes have no names, each panel has its own y axis, and nothing but colour tells the
+# lines apart.
 
 # %% concepts=["L-30"]
 x = torch.linspace(-6, 6, 61)
@@ -607,17 +609,19 @@ axes[0].plot(x, sigmoid_tau(x, 4.0), "tab:red")
 axes[0].plot(x, sigmoid_tau(x, 3.0), "tab:green")
 axes[1].plot(x, sigmoid_tau(x, 1.0), "tab:red")
 axes[1].plot(x, sigmoid_tau(x, 0.25), "tab:green")
-show_figure(fig, "A bad example: two panels with two rising curves each, no names; the y axis is 0.1 to 0.9 left and 0 to 1 right")
+alt = "A bad example: two panels, each with two rising curves, no names; the y axes are 0.1 to 0.9 and 0 to 1"
+show_figure(fig, alt)
 
 # %% [markdown]
-# The curves on the left seem to climb as high as those on the right, because their axis runs only from about 0.1 to 0.9.
+# The curves on the left seem to climb as high as those on the right, because their axis runs only from about 0.1 to
+# 0.9.
 #
-# **Rule.** A figure needs: one panel a case, equal axes where heights are compared, a name at each axis, the value in each
-# title, a legend, two lines that differ by more than colour, and a description in words (**alt text**) for those who cannot
-# see it. A screen reader reads it aloud; write what you would say on the telephone.
+# **Rule.** A figure needs: one panel a case, equal axes where heights are compared, a name at each axis, the value in
+# each title, a legend, two lines that differ by more than colour, and a description in words (**alt text**) for those
+# who cannot see it. A screen reader reads it aloud; write what you would say on the telephone.
 #
-# Write a function that draws such a figure for any values of τ or of b (objective 6). What is checked is what the figure
-# *contains*, not how it looks: fonts, colours and sizes are yours.
+# Write a function that draws such a figure for any values of τ or of b (objective 6). What is checked is what the
+# figure *contains*, not how it looks: fonts, colours and sizes are yours.
 #
 # {{card sigmoid_figure}}
 
@@ -625,13 +629,14 @@ show_figure(fig, "A bad example: two panels with two rising curves each, no name
 def sigmoid_figure(x, what, values):
     """A row of panels, one for each of values, and a description: (fig, alt).
 
-    x is a tensor of one dimension, what is "tau" or "b", values is a list of numbers. Each panel has two lines over x, the
-    sigmoid with this temperature or this shift, and the plain sigmoid, in different line styles or with different markers;
-    a title that holds the value; an x label; a legend. The panels share their y axis, which has a label at the first panel
-    or more. alt is a text of eight words or more that names all values.
+    x is a tensor of one dimension, what is "tau" or "b", values is a list of numbers. Each panel has two lines over x,
+    the sigmoid with this temperature or this shift, and the plain sigmoid, in different line styles or with different
+    markers; a title that holds the value; an x label; a legend. The panels share their y axis, which has a label at
+    the first panel or more. alt is a text of eight words or more that names all values.
     """
     ### BEGIN SOLUTION
-    fig, axes = plt.subplots(1, len(values), sharey=True, squeeze=False, figsize=(3.2 * len(values), 2.6), layout="constrained")
+    size = (3.2 * len(values), 2.6)
+    fig, axes = plt.subplots(1, len(values), sharey=True, squeeze=False, figsize=size, layout="constrained")
     for ax, value in zip(axes[0], values, strict=True):
         changed = sigmoid_tau(x, value) if what == "tau" else sigmoid_shift(x, value)
         ax.plot(x, changed, label=f"{what} = {value}")
@@ -653,20 +658,20 @@ show_figure(*sigmoid_figure(x, "tau", [0.25, 1, 4]))
 show_figure(*sigmoid_figure(x, "b", [-1, 0, 1]))
 
 # %% [markdown]
-# `show_figure` puts your text where Jupyter keeps the description of a picture. Turn the picture off in your mind and read
-# the text: would you know what τ does?
+# `show_figure` puts your text where Jupyter keeps the description of a picture. Turn the picture off in your mind and
+# read the text: would you know what τ does?
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes.** Show the bad figure in grey. Common answers: no description, one that only says "plot", no
-# sharey, colour alone, labels without a legend, values typed into the code. The figure is judged as data: panels, lines,
-# labels, limits, styles. Ask a pair to read their alt texts to each other with eyes shut.
+# **Instructor, 10 minutes.** Show the bad figure in grey. Common answers: no description, one that only says "plot",
+# no sharey, colour alone, labels without a legend, values typed into the code. The figure is judged as data: panels,
+# lines, labels, limits, styles. Ask a pair to read their alt texts to each other with eyes shut.
 
 # %% [markdown] concepts=["L-33"]
 # ## The logarithm first
 #
-# A classifier gives a number for each class, its **logits**, and softmax makes probabilities of them. To train it, one
-# takes the logarithm of the probability that the right class got: the closer to 0, the better. Its mean with a minus sign
-# is a **loss**, the negative log-likelihood. In that order there is a trap:
+# A classifier gives a number for each class, its **logits**, and softmax makes probabilities of them. To train it,
+# one takes the logarithm of the probability that the right class got: the closer to 0, the better. Its mean with a
+# minus sign is a **loss**, the negative log-likelihood. In that order there is a trap:
 
 # %%
 logits = torch.tensor([[0.0, 200.0]])
@@ -675,13 +680,13 @@ print("their logarithms:         ", torch.softmax(logits, 1).log())
 print("logarithms without detour:", torch.log_softmax(logits, 1))
 
 # %% [markdown]
-# exp(-200) is 0 in float32, and the logarithm of 0 is minus infinity, where -200 is right. But log(a / b) is log a - log b:
-# the logarithm of softmax is x minus the logarithm of a sum, and no probability is ever formed.
+# exp(-200) is 0 in float32, and the logarithm of 0 is minus infinity, where -200 is right. But log(a / b) is log a -
+# log b: the logarithm of softmax is x minus the logarithm of a sum, and no probability is ever formed.
 #
 # **Rule.** If you need the logarithm of a result, compute the logarithm, not the result.
 #
-# This exercise takes three things together: the largest number subtracted, the sum along the right dimension, and lecture
-# 02's pairs of positions (objectives 3 and 4).
+# This exercise takes three things together: the largest number subtracted, the sum along the right dimension, and
+# lecture 02's pairs of positions (objectives 3 and 4).
 #
 # {{card log_softmax_and_loss}}
 
@@ -689,8 +694,8 @@ print("logarithms without detour:", torch.log_softmax(logits, 1))
 def log_softmax_and_loss(logits, labels):
     """The logarithm of the softmax of each row, and the mean negative log-likelihood of the labels: (log_p, loss).
 
-    logits has shape (n, classes), labels is an int64 tensor of shape (n,): the right class of each row. log_p has the shape
-    of logits, loss has no dimension. Numbers like 1000 and -1000 do no harm.
+    logits has shape (n, classes), labels is an int64 tensor of shape (n,): the right class of each row. log_p has the
+    shape of logits, loss has no dimension. Numbers like 1000 and -1000 do no harm.
     """
     ### BEGIN SOLUTION
     s = logits - logits.amax(1, keepdim=True)
@@ -703,23 +708,24 @@ def log_softmax_and_loss(logits, labels):
 check(log_softmax_and_loss)
 
 # %% [markdown]
-# **Where it breaks.** Adding a tiny number before the logarithm is a popular cure, and a bad one: it makes the infinity
-# disappear and leaves a wrong number. At work, call `F.cross_entropy(logits, labels)`.
+# **Where it breaks.** Adding a tiny number before the logarithm is a popular cure, and a bad one: it makes the
+# infinity disappear and leaves a wrong number. At work, call `F.cross_entropy(logits, labels)`.
 
 # %%
 right = torch.log_softmax(logits, 1)[0, 0].item()
 print(f"cured: {(torch.softmax(logits, 1)[0, 0] + 1e-9).log().item():.1f}, right: {right:.1f}")
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 8 minutes; the exercise (20) can be homework.** Board: log(a/b) = log a - log b, and under it x - log Σ exp.
-# Common answers: softmax then log, + 1e-9, no minus, the sum instead of the mean, `log_p[:, labels]` (a grid), down the
-# columns. What is the gradient of the loss? Softmax minus one-hot, over n: let them find it with requires_grad.
+# **Instructor, 8 minutes; the exercise (20) can be homework.** Board: log(a/b) = log a - log b, and under it x - log
+# Σ exp. Common answers: softmax then log, + 1e-9, no minus, the sum instead of the mean, `log_p[:, labels]` (a grid),
+# down the columns. What is the gradient of the loss? Softmax minus one-hot, over n: let them find it with
+# requires_grad.
 
 # %% [markdown] concepts=["L-33"]
 # ## Warm and cold
 #
-# Softmax has a temperature, too: softmax(x / T). A factor changes it, as you predicted. Cold (T near 0), the largest number
-# takes everything; hot, all get the same. Language models are turned with this knob.
+# Softmax has a temperature, too: softmax(x / T). A factor changes it, as you predicted. Cold (T near 0), the largest
+# number takes everything; hot, all get the same. Language models are turned with this knob.
 
 # %%
 x = torch.tensor([1.0, 2.0, 4.0])
@@ -761,30 +767,30 @@ p = torch.tensor([1.0, 0.0])
 print("p log p:", (p * p.log()).tolist(), "| torch.xlogy(p, p):", torch.xlogy(p, p).tolist())
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 8 minutes.** Board: three bars at T = 0.1, 1 and 10. Common answers: times T, no effect of T, p.log() with
-# p = 0, keepdim left in, log2. Quick ones prove the rule: the derivative of the entropy with respect to T is the variance
-# of the logits under p, over T³.
+# **Instructor, 8 minutes.** Board: three bars at T = 0.1, 1 and 10. Common answers: times T, no effect of T, p.log()
+# with p = 0, keepdim left in, log2. Quick ones prove the rule: the derivative of the entropy with respect to T is the
+# variance of the logits under p, over T³.
 
 # %% [markdown] concepts=["L-34"] facts=["F-27"]
 # ## Discussion: why softmax?
 #
-# You have met its strong and its weak sides. Discuss with your neighbour, then write three to six sentences: **why do we
-# prefer softmax to LinearNormalize, and what does it cost?** Use an example with numbers of your own. Say what happens
-# when all numbers are shifted, and what when all are multiplied.
+# You have met its strong and its weak sides. Discuss with your neighbour, then write three to six sentences: **why do
+# we prefer softmax to LinearNormalize, and what does it cost?** Use an example with numbers of your own. Say what
+# happens when all numbers are shifted, and what when all are multiplied.
 #
 # {{card why_softmax}}
 
 # %% [markdown] exercise="why_softmax"
-# The scores [3, -1] divided by their total give [1.5, -0.5]: a share below zero is no probability. With [1, -1] the total
-# is zero and nothing is defined at all, and with [1, -3] even the ranking turns round. The exponential is positive and
-# increasing, so softmax has neither problem, and dividing afterwards makes the total one. Adding 100 to every score cancels
-# above and below the line, so only differences count; doubling all scores doubles the differences and makes the result more
-# extreme. The price is overflow, which subtracting the largest score avoids.
+# The scores [3, -1] divided by their total give [1.5, -0.5]: a share below zero is no probability. With [1, -1] the
+# total is zero and nothing is defined at all, and with [1, -3] even the ranking turns round. The exponential is
+# positive and increasing, so softmax has neither problem, and dividing afterwards makes the total one. Adding 100 to
+# every score cancels above and below the line, so only differences count; doubling all scores doubles the differences
+# and makes the result more extreme. The price is overflow, which subtracting the largest score avoids.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes.** Graded by hand, 3 points: (1) a failure of the linear form with worked numbers; (2) why the
-# exponential cures it; (3) shift against scale, or a price with its reason. Half a point off for a wrong statement, once.
-# A frequent half-truth: "softmax makes large numbers larger". Ask for [1, 2] against [0.1, 0.2].
+# **Instructor, 10 minutes.** Graded by hand, 3 points: (1) a failure of the linear form with worked numbers; (2) why
+# the exponential cures it; (3) shift against scale, or a price with its reason. Half a point off for a wrong
+# statement, once. A frequent half-truth: "softmax makes large numbers larger". Ask for [1, 2] against [0.1, 0.2].
 
 # %% [markdown] concepts=["L-46"]
 # ## Recap
@@ -799,11 +805,11 @@ print("p log p:", (p * p.log()).tolist(), "| torch.xlogy(p, p):", torch.xlogy(p,
 # - A module keeps state; a function gets everything as arguments.
 # - A figure: names, equal axes, a second channel besides colour, alt text.
 #
-# **Words.** *Activation function*: a simple function between the layers of a network. *In place*: written into the memory
-# that is there. *ReLU*: max(0, x). *Sigmoid*: a soft step from 0 to 1. *Temperature*: what x is divided by. *Softmax*:
-# exp, divided by its sum along a dimension. *Logits*: the numbers before softmax. *Negative log-likelihood*: minus the
-# logarithm of the probability of what is right. *Entropy*: how undecided a distribution is. *Module*: an object of torch
-# that is called like a function. *Alt text*: a description of a picture in words.
+# **Words.** *Activation function*: a simple function between the layers of a network. *In place*: written into the
+# memory that is there. *ReLU*: max(0, x). *Sigmoid*: a soft step from 0 to 1. *Temperature*: what x is divided by.
+# *Softmax*: exp, divided by its sum along a dimension. *Logits*: the numbers before softmax. *Negative
+# log-likelihood*: minus the logarithm of the probability of what is right. *Entropy*: how undecided a distribution
+# is. *Module*: an object of torch that is called like a function. *Alt text*: a description of a picture in words.
 #
 # **To read on** (not needed for the course): torch's pages "torch.Tensor", "torch.nn" and "torch.nn.functional" at
 # docs.pytorch.org/docs/stable/tensors.html, docs.pytorch.org/docs/stable/nn.html and
@@ -813,10 +819,10 @@ print("p log p:", (p * p.log()).tolist(), "| torch.xlogy(p, p):", torch.xlogy(p,
 print(check.progress())
 
 # %% [markdown]
-# Next: **04 · Derivatives, chain rule, computation graphs**. You will see where gradients come from, and take them apart
-# step by step.
+# Next: **04 · Derivatives, chain rule, computation graphs**. You will see where gradients come from, and take them
+# apart step by step.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor.** 90 minutes with 3.5 and 3.11 as homework. If time is short, leave out the figure (3.10) and the modules
-# (3.8); lecture 04 needs only MyReLU's form. Ask at the end, without notes: "give me an input for which a finite value has a
-# NaN gradient".
+# **Instructor.** 90 minutes with 3.5 and 3.11 as homework. If time is short, leave out the figure (3.10) and the
+# modules (3.8); lecture 04 needs only MyReLU's form. Ask at the end, without notes: "give me an input for which a
+# finite value has a NaN gradient".

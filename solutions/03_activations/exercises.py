@@ -1,4 +1,4 @@
-"""The exercises of lecture 03, functions and softmax: reference answers, cases, wrong and right answers, predictions."""
+"""The exercises of lecture 03, functions of numbers: references, cases, wrong and right answers, predictions."""
 
 import torch
 
@@ -37,7 +37,8 @@ def asking(t):
         "do all three, so that each of them still sees the old numbers?",
         "The function stands in torch, the method belongs to the tensor, and the name of the method that writes in "
         "place ends in an underscore. Python evaluates a tuple from left to right.",
-        "first = torch.___(x); second = x.___(); third = x.___(), with an underscore; then return the three, in this order.",
+        "first = torch.___(x); second = x.___(); third = x.___(), with an underscore; then return the three, in this "
+        "order.",
     ],
 )
 def log_three_ways(x):
@@ -63,8 +64,8 @@ def _(rng):
 
 @log_three_ways.wrong(
     "X-3.1-1",
-    "The write in place came too early: after x.log_() the numbers of x are gone, so what you compute from x then is the "
-    "logarithm of the logarithm. Do the harmless ways first.",
+    "The write in place came too early: after x.log_() the numbers of x are gone, so what you compute from x then is "
+    "the logarithm of the logarithm. Do the harmless ways first.",
 )
 def _(x):
     import torch
@@ -75,8 +76,8 @@ def _(x):
 
 @log_three_ways.wrong(
     "X-3.1-2",
-    "The third result is right in its numbers, but it was written into a copy: x itself is as before. In place means in "
-    "the memory of x, without clone().",
+    "The third result is right in its numbers, but it was written into a copy: x itself is as before. In place means "
+    "in the memory of x, without clone().",
     sample="wrong_copy",
 )
 def _(x):
@@ -87,15 +88,17 @@ def _(x):
 
 @log_three_ways.wrong(
     "X-3.1-3",
-    "All three results are x itself: one tensor under three names. The function and the method without an underscore give "
-    "new tensors.",
+    "All three results are x itself: one tensor under three names. The function and the method without an underscore "
+    "give new tensors.",
 )
 def _(x):
     result = x.log_()
     return result, result, result
 
 
-@log_three_ways.wrong("X-3.1-4", "This is the logarithm to base 10. torch.log is the natural logarithm, the inverse of torch.exp.")
+@log_three_ways.wrong(
+    "X-3.1-4", "This is the logarithm to base 10. torch.log is the natural logarithm, the inverse of torch.exp."
+)
 def _(x):
     import torch
 
@@ -104,8 +107,8 @@ def _(x):
 
 @log_three_ways.wrong(
     "X-3.1-5",
-    "None of your three ways works in place: x is as before. torch.log(x) and x.log() are the same thing; the third needs "
-    "the method with the underscore.",
+    "None of your three ways works in place: x is as before. torch.log(x) and x.log() are the same thing; the third "
+    "needs the method with the underscore.",
 )
 def _(x):
     import torch
@@ -155,8 +158,8 @@ def _(x):
     visible=6,
     hints=[
         "Choosing is not computing: multiplying by 0 and 1 lets NaN through, because 0 times NaN is NaN.",
-        "torch.where takes a condition and the two sides. A side may be a tensor or a plain number; shapes are broadcast, "
-        "and the dtype becomes one that holds both.",
+        "torch.where takes a condition and the two sides. A side may be a tensor or a plain number; shapes are "
+        "broadcast, and the dtype becomes one that holds both.",
         "return torch.where(condition, ___, ___), and add nothing to it: no .float(), no .to().",
     ],
 )
@@ -200,8 +203,8 @@ def _(condition, x, y):
 
 @choose.wrong(
     "X-3.2-3",
-    "The result has the dtype of x, and numbers of y that do not fit into it were cut. The dtype has to hold both sides; "
-    "torch.where finds it.",
+    "The result has the dtype of x, and numbers of y that do not fit into it were cut. The dtype has to hold both "
+    "sides; torch.where finds it.",
 )
 def _(condition, x, y):
     import torch
@@ -243,8 +246,8 @@ def _(condition, x, y):
 
 @choose.wrong(
     "X-3.2-7",
-    "A plain number adapts to the dtype of the other side, a tensor made of it does not: float16 beside a float32 tensor "
-    "becomes float32. Give the number to torch.where as it is.",
+    "A plain number adapts to the dtype of the other side, a tensor made of it does not: float16 beside a float32 "
+    "tensor becomes float32. Give the number to torch.where as it is.",
 )
 def _(condition, x, y):
     import torch
@@ -253,7 +256,9 @@ def _(condition, x, y):
     return torch.where(condition, x, y)
 
 
-@choose.wrong("X-3.2-8", "Only the chosen elements of x are there. Both sides are wanted, at the shape of all three together.")
+@choose.wrong(
+    "X-3.2-8", "Only the chosen elements of x are there. Both sides are wanted, at the shape of all three together."
+)
 def _(condition, x, y):
     import torch
 
@@ -275,7 +280,9 @@ def _(condition, x, y):
 
 @choose.right
 def _(condition, x, y):
-    return (~condition).where(condition, condition) if x is y is condition else __import__("torch").where(~condition, y, x)
+    import torch
+
+    return torch.where(~condition, y, x)
 
 
 # ---- 3.3 ------------------------------------------------------------------------------------------------------------
@@ -294,8 +301,8 @@ def _(condition, x, y):
     hints=[
         "A wider step is the same step seen from farther away: the numbers on the x axis have to shrink before the "
         "sigmoid sees them.",
-        "Divide x by tau, then take torch.sigmoid, whose gradient is finite everywhere. For the check: tau may be a number "
-        "or a tensor; torch.as_tensor makes a tensor of both, and .any() tells whether one element is bad.",
+        "Divide x by tau, then take torch.sigmoid, whose gradient is finite everywhere. For the check: tau may be a "
+        "number or a tensor; torch.as_tensor makes a tensor of both, and .any() tells whether one element is bad.",
         "if (torch.as_tensor(tau) <= ___).any(): raise ValueError(...), and then torch.sigmoid(x / ___).",
     ],
 )
@@ -326,8 +333,8 @@ def _(rng):
 
 @sigmoid_tau.wrong(
     "X-3.3-1",
-    "It goes the other way: a larger tau makes your step steeper. Dividing x by a large tau moves the numbers together, and "
-    "that is what makes the step wide.",
+    "It goes the other way: a larger tau makes your step steeper. Dividing x by a large tau moves the numbers "
+    "together, and that is what makes the step wide.",
 )
 def _(x, tau):
     import torch
@@ -362,7 +369,11 @@ def _(x, tau):
     return 1 / (1 + torch.exp(-x / tau))
 
 
-@sigmoid_tau.wrong("X-3.3-3", "A tau of 0 or below has to raise a ValueError. Without one, 0 gives NaN, and a negative tau turns the curve round.")
+@sigmoid_tau.wrong(
+    "X-3.3-3",
+    "A tau of 0 or below has to raise a ValueError. Without one, 0 gives NaN, and a negative tau turns the curve "
+    "round.",
+)
 def _(x, tau):
     import torch
 
@@ -371,8 +382,8 @@ def _(x, tau):
 
 @sigmoid_tau.wrong(
     "X-3.3-4",
-    "`if tau <= 0` cannot decide for a tensor of several numbers: one question, several answers. Say whether any of them "
-    "is bad.",
+    "`if tau <= 0` cannot decide for a tensor of several numbers: one question, several answers. Say whether any of "
+    "them is bad.",
 )
 def _(x, tau):
     import torch
@@ -393,7 +404,8 @@ def _(x, tau):
 
 @sigmoid_tau.wrong(
     "X-3.3-6",
-    "A negative tau was repaired in silence. Whoever passes one has made a mistake and wants to know: raise a ValueError.",
+    "A negative tau was repaired in silence. Whoever passes one has made a mistake and wants to know: raise a "
+    "ValueError.",
 )
 def _(x, tau):
     import torch
@@ -404,7 +416,9 @@ def _(x, tau):
     return torch.sigmoid(x / tau)
 
 
-@sigmoid_tau.wrong("X-3.3-7", "You refuse only if every element of tau is bad. One is enough: .any() instead of .all().")
+@sigmoid_tau.wrong(
+    "X-3.3-7", "You refuse only if every element of tau is bad. One is enough: .any() instead of .all()."
+)
 def _(x, tau):
     import torch
 
@@ -415,8 +429,8 @@ def _(x, tau):
 
 @sigmoid_tau.wrong(
     "X-3.3-8",
-    "The values are right, but the result has lost its connection to x: no gradient comes back. Stay with tensors all the "
-    "way, without detach(), tolist() or torch.tensor(...).",
+    "The values are right, but the result has lost its connection to x: no gradient comes back. Stay with tensors all "
+    "the way, without detach(), tolist() or torch.tensor(...).",
 )
 def _(x, tau):
     import torch
@@ -484,7 +498,9 @@ def _(rng):
         yield asking(rng.normal(rng.integer(1, 3), rng.integer(1, 4)) * 3), rng.integer(-8, 8) / 4
 
 
-@sigmoid_shift.wrong("X-3.4-1", "It moves the wrong way: your 0.5 is at -b. At x = b the input of the sigmoid has to be 0.")
+@sigmoid_shift.wrong(
+    "X-3.4-1", "It moves the wrong way: your 0.5 is at -b. At x = b the input of the sigmoid has to be 0."
+)
 def _(x, b):
     import torch
 
@@ -493,7 +509,8 @@ def _(x, b):
 
 @sigmoid_shift.wrong(
     "X-3.4-2",
-    "You moved the curve down instead of to the right: it no longer runs from 0 to 1. The shift belongs inside the sigmoid.",
+    "You moved the curve down instead of to the right: it no longer runs from 0 to 1. The shift belongs inside the "
+    "sigmoid.",
 )
 def _(x, b):
     import torch
@@ -510,8 +527,8 @@ def _(x, b):
 
 @sigmoid_shift.wrong(
     "M15",
-    "The values are right, but the gradient is NaN where x is far below b: exp(b - x) is infinite there. Call torch.sigmoid "
-    "instead of writing its formula.",
+    "The values are right, but the gradient is NaN where x is far below b: exp(b - x) is infinite there. Call "
+    "torch.sigmoid instead of writing its formula.",
 )
 def _(x, b):
     import torch
@@ -519,7 +536,9 @@ def _(x, b):
     return 1 / (1 + torch.exp(-(x - b)))
 
 
-@sigmoid_shift.wrong("X-3.4-4", "Your function wrote into x: -= changes the tensor of the caller. x - b makes a new one.")
+@sigmoid_shift.wrong(
+    "X-3.4-4", "Your function wrote into x: -= changes the tensor of the caller. x - b makes a new one."
+)
 def _(x, b):
     import torch
 
@@ -590,10 +609,11 @@ def _(x, b):
     ],
     visible=8,
     hints=[
-        "exp overflows only for large positive inputs. Two formulas give the sigmoid, one with exp(-x) and one with exp(x): "
-        "each is safe on one side.",
-        "For x >= 0: 1 / (1 + exp(-x)). For x < 0: exp(x) / (1 + exp(x)). where computes both sides and lets NaN from the "
-        "unused one into the gradient, so make the *input* of exp harmless first. Mind x = 0: its gradient is 0.25.",
+        "exp overflows only for large positive inputs. Two formulas give the sigmoid, one with exp(-x) and one with "
+        "exp(x): each is safe on one side.",
+        "For x >= 0: 1 / (1 + exp(-x)). For x < 0: exp(x) / (1 + exp(x)). where computes both sides and lets NaN from "
+        "the unused one into the gradient, so make the *input* of exp harmless first. Mind x = 0: its gradient is "
+        "0.25.",
         "positive = x >= 0; z = torch.exp(torch.where(positive, ___, ___)), which is never above 1; then the result is "
         "torch.where(positive, 1 / (1 + z), ___).",
     ],
@@ -626,8 +646,8 @@ def _(rng):
 
 @stable_sigmoid.wrong(
     "M15",
-    "The values are right everywhere, and yet the gradient is NaN far below 0: exp(-x) is infinite there, and the backward "
-    "pass multiplies it by 0. A finite value does not promise a finite gradient.",
+    "The values are right everywhere, and yet the gradient is NaN far below 0: exp(-x) is infinite there, and the "
+    "backward pass multiplies it by 0. A finite value does not promise a finite gradient.",
 )
 def _(x):
     import torch
@@ -647,8 +667,8 @@ def _(x):
 
 @stable_sigmoid.wrong(
     "X-3.5-2",
-    "The values are right, but where computes both sides, and the gradient of the unused side is NaN: 0 times infinity. "
-    "Make the input of exp harmless before exp sees it.",
+    "The values are right, but where computes both sides, and the gradient of the unused side is NaN: 0 times "
+    "infinity. Make the input of exp harmless before exp sees it.",
 )
 def _(x):
     import torch
@@ -670,8 +690,8 @@ def _(x):
 
 @stable_sigmoid.wrong(
     "X-3.5-4",
-    "A bound such as 80 is one for float32. In float16 exp(12) is already infinite, and the gradient becomes NaN again. "
-    "Use a formula that needs no bound.",
+    "A bound such as 80 is one for float32. In float16 exp(12) is already infinite, and the gradient becomes NaN "
+    "again. Use a formula that needs no bound.",
 )
 def _(x):
     import torch
@@ -692,8 +712,8 @@ def _(x):
 
 @stable_sigmoid.wrong(
     "X-3.5-6",
-    "float64 only moves the limit: exp overflows there above 709, and the gradient is NaN again. Choose the formula by the "
-    "sign of x.",
+    "float64 only moves the limit: exp overflows there above 709, and the gradient is NaN again. Choose the formula "
+    "by the sign of x.",
 )
 def _(x):
     import torch
@@ -701,7 +721,9 @@ def _(x):
     return (1 / (1 + torch.exp(-x.double()))).to(x.dtype)
 
 
-@stable_sigmoid.wrong("X-3.5-7", "The task is to build the sigmoid, and this calls a finished one. exp, where and arithmetic are enough.")
+@stable_sigmoid.wrong(
+    "X-3.5-7", "The task is to build the sigmoid, and this calls a finished one. exp, where and arithmetic are enough."
+)
 def _(x):
     import torch
 
@@ -728,7 +750,9 @@ def _(x):
 
     import torch
 
-    safe = lambda v: 1 / (1 + math.exp(-v)) if v >= 0 else math.exp(v) / (1 + math.exp(v))
+    def safe(v):
+        return 1 / (1 + math.exp(-v)) if v >= 0 else math.exp(v) / (1 + math.exp(v))
+
     return torch.tensor([safe(v) for v in x.flatten().tolist()], dtype=x.dtype).view(x.shape)
 
 
@@ -768,9 +792,10 @@ SOFTMAXES = ("softmax", "Softmax", "log_softmax", "LogSoftmax", "softmin", "Soft
     tolerance=(4e-3, 1e-5),  # float16 has three digits, and right answers round in different places
     visible=9,
     hints=[
-        "Softmax does not change when the same number is added to a whole slice. Which number makes every exp harmless?",
-        "The largest of the slice: x.amax(dim, keepdim=True). After subtracting it the largest exp is 1. The sum runs along "
-        "the same dim, again with keepdim=True, so that the shapes fit for the division.",
+        "Softmax does not change when the same number is added to a whole slice. Which number makes every exp "
+        "harmless?",
+        "The largest of the slice: x.amax(dim, keepdim=True). After subtracting it the largest exp is 1. The sum runs "
+        "along the same dim, again with keepdim=True, so that the shapes fit for the division.",
         "e = torch.exp(x - x.amax(dim, keepdim=___)); return e / e.sum(___, keepdim=True).",
     ],
 )
@@ -803,8 +828,8 @@ def _(rng):
 
 @my_softmax.wrong(
     "X-3.6-1",
-    "exp of a large number is infinite, and infinity divided by infinity is NaN. Subtract the largest number of the slice "
-    "first; softmax does not change by that.",
+    "exp of a large number is infinite, and infinity divided by infinity is NaN. Subtract the largest number of the "
+    "slice first; softmax does not change by that.",
 )
 def _(x, dim):
     import torch
@@ -815,8 +840,8 @@ def _(x, dim):
 
 @my_softmax.wrong(
     "M16",
-    "This divides by the sum and leaves exp out. Negative numbers then give negative shares, and a sum of 0 gives no result "
-    "at all.",
+    "This divides by the sum and leaves exp out. Negative numbers then give negative shares, and a sum of 0 gives no "
+    "result at all.",
 )
 def _(x, dim):
     return x / x.sum(dim, keepdim=True)
@@ -836,7 +861,8 @@ def _(x, dim):
 
 @my_softmax.wrong(
     "X-3.6-2",
-    "Without keepdim=True the sums lose their dimension, and broadcasting puts them beside the wrong elements (or fails).",
+    "Without keepdim=True the sums lose their dimension, and broadcasting puts them beside the wrong elements (or "
+    "fails).",
 )
 def _(x, dim):
     import torch
@@ -847,8 +873,8 @@ def _(x, dim):
 
 @my_softmax.wrong(
     "X-3.6-3",
-    "You subtract the largest number of the whole tensor. In a slice whose numbers are far below it, every exp becomes 0, "
-    "and 0 / 0 is NaN. Take the largest of each slice.",
+    "You subtract the largest number of the whole tensor. In a slice whose numbers are far below it, every exp "
+    "becomes 0, and 0 / 0 is NaN. Take the largest of each slice.",
 )
 def _(x, dim):
     import torch
@@ -870,8 +896,8 @@ def _(x, dim):
 
 @my_softmax.wrong(
     "X-3.6-5",
-    "The mean is not enough: with numbers far apart, the largest is still far above it, and exp overflows. Subtract the "
-    "largest.",
+    "The mean is not enough: with numbers far apart, the largest is still far above it, and exp overflows. Subtract "
+    "the largest.",
 )
 def _(x, dim):
     import torch
@@ -891,7 +917,10 @@ def _(x, dim):
     return (e / e.sum(dim, keepdim=True)).to(x.dtype)
 
 
-@my_softmax.wrong("X-3.6-7", "The result has another dtype than x. With the largest number subtracted, float16 needs no help from float32.")
+@my_softmax.wrong(
+    "X-3.6-7",
+    "The result has another dtype than x. With the largest number subtracted, float16 needs no help from float32.",
+)
 def _(x, dim):
     import torch
 
@@ -899,7 +928,9 @@ def _(x, dim):
     return e / e.sum(dim, keepdim=True)
 
 
-@my_softmax.wrong("X-3.6-8", "The dimension is fixed. Use the argument dim, which may also be negative: -1 is the last one.")
+@my_softmax.wrong(
+    "X-3.6-8", "The dimension is fixed. Use the argument dim, which may also be negative: -1 is the last one."
+)
 def _(x, dim):
     import torch
 
@@ -907,7 +938,9 @@ def _(x, dim):
     return e / e.sum(-1, keepdim=True)
 
 
-@my_softmax.wrong("X-3.6-9", "This calls a finished softmax. The task is to build it from exp, a sum and one subtraction.")
+@my_softmax.wrong(
+    "X-3.6-9", "This calls a finished softmax. The task is to build it from exp, a sum and one subtraction."
+)
 def _(x, dim):
     import torch
 
@@ -916,8 +949,8 @@ def _(x, dim):
 
 @my_softmax.wrong(
     "X-3.6-10",
-    "The values are right, but no gradient comes back: the result was cut from x. Leave detach() and no_grad() out (only the "
-    "number that you subtract may be detached).",
+    "The values are right, but no gradient comes back: the result was cut from x. Leave detach() and no_grad() out "
+    "(only the number that you subtract may be detached).",
 )
 def _(x, dim):
     import torch
@@ -954,8 +987,8 @@ def _(x, dim):
     visible=5,
     hints=[
         "If each row is to sum to 1, then each row is divided by its own sum. So how many sums are there?",
-        "x.sum(dim) makes dimension dim vanish: the sum of each row runs over the columns, so dim is 1. keepdim=True keeps "
-        "a size of 1, and the division finds its partner.",
+        "x.sum(dim) makes dimension dim vanish: the sum of each row runs over the columns, so dim is 1. keepdim=True "
+        "keeps a size of 1, and the division finds its partner.",
         "dim = 1 if which == 'rows' else ___; return x / x.sum(dim, keepdim=___).",
     ],
 )
@@ -978,8 +1011,8 @@ def _(rng):
 
 @normalised.wrong(
     "M14",
-    "Rows and columns are exchanged. dim names the dimension that is summed over and vanishes: the sum of a row runs over "
-    "the columns, which are dimension 1.",
+    "Rows and columns are exchanged. dim names the dimension that is summed over and vanishes: the sum of a row runs "
+    "over the columns, which are dimension 1.",
 )
 def _(x, which):
     return x / x.sum(0 if which == "rows" else 1, keepdim=True)
@@ -987,8 +1020,8 @@ def _(x, which):
 
 @normalised.wrong(
     "X-3.7-1",
-    "The sums have lost their dimension, so broadcasting lines them up with the wrong one. In a square matrix nothing fails, "
-    "and the numbers are wrong all the same: keepdim=True.",
+    "The sums have lost their dimension, so broadcasting lines them up with the wrong one. In a square matrix nothing "
+    "fails, and the numbers are wrong all the same: keepdim=True.",
 )
 def _(x, which):
     return x / x.sum(1 if which == "rows" else 0)
@@ -1011,11 +1044,15 @@ def _(x, which):
     return torch.softmax(x.float(), 1 if which == "rows" else 0)
 
 
-@normalised.wrong("X-3.7-4", "The length of each row or column became 1: the root of the sum of squares. Divide by the sum.")
+@normalised.wrong(
+    "X-3.7-4", "The length of each row or column became 1: the root of the sum of squares. Divide by the sum."
+)
 def _(x, which):
     import torch
 
-    return torch.nn.functional.normalize(x.double(), dim=1 if which == "rows" else 0).to(x.dtype if x.is_floating_point() else torch.float32)
+    return torch.nn.functional.normalize(x.double(), dim=1 if which == "rows" else 0).to(
+        x.dtype if x.is_floating_point() else torch.float32
+    )
 
 
 @normalised.wrong("X-3.7-5", "Rows are always normalised, whatever `which` says.")
@@ -1051,13 +1088,24 @@ def _(x, which):
     needs=["choose"],
     gradient=True,
     properties=[gradient, device_agnostic],
-    forbidden=["relu", "relu_", "ReLU", "relu6", "ReLU6", "hardtanh", "threshold", "Threshold", "leaky_relu", "LeakyReLU"],
+    forbidden=[
+        "relu",
+        "relu_",
+        "ReLU",
+        "relu6",
+        "ReLU6",
+        "hardtanh",
+        "threshold",
+        "Threshold",
+        "leaky_relu",
+        "LeakyReLU",
+    ],
     visible=7,
     hints=[
-        "A module is a class with a method forward(self, x). One that stores nothing needs no __init__ at all. Write the "
-        "formula once, in functional, and let forward call it.",
-        "torch.where keeps NaN if you ask the question the right way round: 'is it at most 0?' is False for NaN. clamp gives "
-        "a gradient of 1 at 0, where torch's ReLU gives 0.",
+        "A module is a class with a method forward(self, x). One that stores nothing needs no __init__ at all. Write "
+        "the formula once, in functional, and let forward call it.",
+        "torch.where keeps NaN if you ask the question the right way round: 'is it at most 0?' is False for NaN. "
+        "clamp gives a gradient of 1 at 0, where torch's ReLU gives 0.",
         "In functional: return torch.where(x <= 0, ___, ___). In forward: return self.functional(___).",
     ],
 )
@@ -1101,10 +1149,10 @@ def _(rng):
 
 @MyReLU.wrong(
     "X-3.8-1",
-    "Sequential takes modules only. Derive the class from torch.nn.Module and name the method forward: Module's own __call__ "
-    "then calls it.",
+    "Sequential takes modules only. Derive the class from torch.nn.Module and name the method forward: Module's own "
+    "__call__ then calls it.",
 )
-class NoModule:
+class NoModule:  # the classes below fetch torch in their first line, for the text of each has to stand alone
     def __call__(self, x):
         return self.functional(x)
 
@@ -1117,8 +1165,8 @@ class NoModule:
 
 @MyReLU.wrong(
     "X-3.8-2",
-    "The class has an __init__ of its own that leaves out super().__init__(): the module's inner books were never set up. "
-    "Call it first, or leave __init__ out.",
+    "The class has an __init__ of its own that leaves out super().__init__(): the module's inner books were never set "
+    "up. Call it first, or leave __init__ out.",
 )
 class NoSuper(__import__("torch").nn.Module):
     def __init__(self):
@@ -1136,8 +1184,8 @@ class NoSuper(__import__("torch").nn.Module):
 
 @MyReLU.wrong(
     "X-3.8-3",
-    "The values are right, the gradient at 0 is not: that of clamp is 1 there. ReLU has a kink at 0, and torch's convention "
-    "is a gradient of 0.",
+    "The values are right, the gradient at 0 is not: that of clamp is 1 there. ReLU has a kink at 0, and torch's "
+    "convention is a gradient of 0.",
 )
 class Clamped(__import__("torch").nn.Module):
     def forward(self, x):
@@ -1177,8 +1225,8 @@ class Overwriting(__import__("torch").nn.Module):
 
 @MyReLU.wrong(
     "X-3.8-6",
-    "NaN became 0, and an error upstream would be hidden. A comparison with NaN is False: ask whether x is at most 0, so "
-    "that False keeps x.",
+    "NaN became 0, and an error upstream would be hidden. A comparison with NaN is False: ask whether x is at most 0, "
+    "so that False keeps x.",
 )
 class WithoutNaN(__import__("torch").nn.Module):
     def forward(self, x):
@@ -1193,8 +1241,8 @@ class WithoutNaN(__import__("torch").nn.Module):
 
 @MyReLU.wrong(
     "X-3.8-7",
-    "The module stores something: its state_dict is not empty. ReLU has no state, so it needs neither a Parameter nor a "
-    "buffer.",
+    "The module stores something: its state_dict is not empty. ReLU has no state, so it needs neither a Parameter nor "
+    "a buffer.",
 )
 class WithState(__import__("torch").nn.Module):
     def __init__(self):
@@ -1215,8 +1263,8 @@ class WithState(__import__("torch").nn.Module):
 
 @MyReLU.wrong(
     "X-3.8-8",
-    "The result has another dtype than x, or sits on another device: torch.zeros(x.shape) is float32 on the CPU, whatever x "
-    "is. The plain number 0 adapts.",
+    "The result has another dtype than x, or sits on another device: torch.zeros(x.shape) is float32 on the CPU, "
+    "whatever x is. The plain number 0 adapts.",
 )
 class WithZeros(__import__("torch").nn.Module):
     def forward(self, x):
@@ -1274,7 +1322,8 @@ class Picked(__import__("torch").nn.Module):
 
         return torch.where(torch.logical_or(x > 0, x.isnan()), x, torch.zeros_like(x))
 
-    forward = lambda self, x: self.functional(x)
+    def forward(self, x):
+        return self.__class__.functional(x)
 
 
 # ---- 3.9 ------------------------------------------------------------------------------------------------------------
@@ -1292,12 +1341,17 @@ class Picked(__import__("torch").nn.Module):
         "For each claim ask what has to happen to the sum: negative numbers in x may make it small, zero or negative.",
         "Whole numbers make the sum exact. Try with two numbers first, say 3 and -1, then fill up with zeros to n "
         "numbers. For the order, the sum itself has to be negative. Adding 1 changes nothing if all numbers are equal.",
-        "negative: [2, -1, 0 ...]; defined: two numbers that cancel, then zeros; shift: [0, ___, 0 ...]; order: a small "
-        "positive number and a large ___ one.",
+        "negative: [2, -1, 0 ...]; defined: two numbers that cancel, then zeros; shift: [0, ___, 0 ...]; order: a "
+        "small positive number and a large ___ one.",
     ],
 )
 def counter_example(claim, n):
-    first = {"never negative": [3, -1], "always defined": [1, -1], "shift changes nothing": [1, 2], "keeps the order": [1, -3]}[claim]
+    first = {
+        "never negative": [3, -1],
+        "always defined": [1, -1],
+        "shift changes nothing": [1, 2],
+        "keeps the order": [1, -3],
+    }[claim]
     return torch.tensor(first + [0] * (n - 2), dtype=torch.float64)
 
 
@@ -1338,8 +1392,8 @@ def _(rng):
 
 @counter_example.wrong(
     "X-3.9-1",
-    "With equal positive numbers the linear form behaves well, and no claim fails. Look for inputs that make the sum small, "
-    "zero or negative.",
+    "With equal positive numbers the linear form behaves well, and no claim fails. Look for inputs that make the sum "
+    "small, zero or negative.",
 )
 def _(claim, n):
     import torch
@@ -1355,19 +1409,29 @@ def _(claim, n):
 def _(claim, n):
     import torch
 
-    first = {"never negative": [-3, -1], "always defined": [1, -1], "shift changes nothing": [1, 2], "keeps the order": [1, -3]}[claim]
+    first = {
+        "never negative": [-3, -1],
+        "always defined": [1, -1],
+        "shift changes nothing": [1, 2],
+        "keeps the order": [1, -3],
+    }[claim]
     return torch.tensor(first + [0] * (n - 2), dtype=torch.float64)
 
 
 @counter_example.wrong(
     "X-3.9-3",
-    "0.1 + 0.2 - 0.3 is not 0 in floating point, but about 5e-17: large quotients, yet defined ones. Whole numbers cancel "
-    "exactly.",
+    "0.1 + 0.2 - 0.3 is not 0 in floating point, but about 5e-17: large quotients, yet defined ones. Whole numbers "
+    "cancel exactly.",
 )
 def _(claim, n):
     import torch
 
-    first = {"never negative": [3, -1], "always defined": [1, -1], "shift changes nothing": [1, 2], "keeps the order": [1, -3]}[claim]
+    first = {
+        "never negative": [3, -1],
+        "always defined": [1, -1],
+        "shift changes nothing": [1, 2],
+        "keeps the order": [1, -3],
+    }[claim]
     if claim == "always defined" and n > 2:
         first = [0.1, 0.2, -0.3]
     return torch.tensor(first + [0] * (n - len(first)), dtype=torch.float64)
@@ -1375,24 +1439,35 @@ def _(claim, n):
 
 @counter_example.wrong(
     "X-3.9-4",
-    "Putting NaN or infinity in proves nothing: garbage in, garbage out. The claim has to fail for ordinary finite numbers.",
+    "Putting NaN or infinity in proves nothing: garbage in, garbage out. The claim has to fail for ordinary finite "
+    "numbers.",
 )
 def _(claim, n):
     import torch
 
-    first = {"never negative": [3, -1], "always defined": [float("inf"), 1], "shift changes nothing": [1, 2], "keeps the order": [1, -3]}[claim]
+    first = {
+        "never negative": [3, -1],
+        "always defined": [float("inf"), 1],
+        "shift changes nothing": [1, 2],
+        "keeps the order": [1, -3],
+    }[claim]
     return torch.tensor(first + [0] * (n - 2), dtype=torch.float64)
 
 
 @counter_example.wrong(
     "X-3.9-5",
-    "As long as the sum is positive, larger numbers keep larger shares, even if some are negative. The order turns round "
-    "when the sum itself is negative.",
+    "As long as the sum is positive, larger numbers keep larger shares, even if some are negative. The order turns "
+    "round when the sum itself is negative.",
 )
 def _(claim, n):
     import torch
 
-    first = {"never negative": [3, -1], "always defined": [1, -1], "shift changes nothing": [1, 2], "keeps the order": [3, -1]}[claim]
+    first = {
+        "never negative": [3, -1],
+        "always defined": [1, -1],
+        "shift changes nothing": [1, 2],
+        "keeps the order": [3, -1],
+    }[claim]
     return torch.tensor(first + [0] * (n - 2), dtype=torch.float64)
 
 
@@ -1403,30 +1478,54 @@ def _(claim, n):
 def _(claim, n):
     import torch
 
-    first = {"never negative": [3, -1], "always defined": [1, -1], "shift changes nothing": [2, 2], "keeps the order": [1, -3]}[claim]
+    first = {
+        "never negative": [3, -1],
+        "always defined": [1, -1],
+        "shift changes nothing": [2, 2],
+        "keeps the order": [1, -3],
+    }[claim]
     filler = 2 if claim == "shift changes nothing" else 0
     return torch.tensor(first + [filler] * (n - 2), dtype=torch.float64)
 
 
-@counter_example.wrong("X-3.9-7", "Your tensor always has the same length. n numbers are asked for: fill up with zeros.")
+@counter_example.wrong(
+    "X-3.9-7", "Your tensor always has the same length. n numbers are asked for: fill up with zeros."
+)
 def _(claim, n):
     import torch
 
-    first = {"never negative": [3, -1], "always defined": [1, -1], "shift changes nothing": [1, 2], "keeps the order": [1, -3]}[claim]
+    first = {
+        "never negative": [3, -1],
+        "always defined": [1, -1],
+        "shift changes nothing": [1, 2],
+        "keeps the order": [1, -3],
+    }[claim]
     return torch.tensor(first, dtype=torch.float64)
 
 
-@counter_example.wrong("X-3.9-8", "A tensor of floats is asked for, and these are integers: write 1.0, or give a dtype.")
+@counter_example.wrong(
+    "X-3.9-8", "A tensor of floats is asked for, and these are integers: write 1.0, or give a dtype."
+)
 def _(claim, n):
     import torch
 
-    first = {"never negative": [3, -1], "always defined": [1, -1], "shift changes nothing": [1, 2], "keeps the order": [1, -3]}[claim]
+    first = {
+        "never negative": [3, -1],
+        "always defined": [1, -1],
+        "shift changes nothing": [1, 2],
+        "keeps the order": [1, -3],
+    }[claim]
     return torch.tensor(first + [0] * (n - 2))
 
 
 @counter_example.wrong("X-3.9-9", "This is a list. A tensor is asked for.")
 def _(claim, n):
-    first = {"never negative": [3, -1], "always defined": [1, -1], "shift changes nothing": [1, 2], "keeps the order": [1, -3]}[claim]
+    first = {
+        "never negative": [3, -1],
+        "always defined": [1, -1],
+        "shift changes nothing": [1, 2],
+        "keeps the order": [1, -3],
+    }[claim]
     return first + [0] * (n - 2)
 
 
@@ -1449,7 +1548,11 @@ def _(claim, n):
         return x
     if claim == "always defined":
         return torch.cat([-x[1:].sum().view(1), x[1:]])
-    return torch.cat([-2 * x[1:].sum().view(1), x[1:]]) if claim == "keeps the order" else torch.cat([torch.tensor([-0.5]), x[1:]])
+    return (
+        torch.cat([-2 * x[1:].sum().view(1), x[1:]])
+        if claim == "keeps the order"
+        else torch.cat([torch.tensor([-0.5]), x[1:]])
+    )
 
 
 # ---- 3.10 -----------------------------------------------------------------------------------------------------------
@@ -1465,8 +1568,8 @@ def _(claim, n):
     properties=[same_plot(*("data", "titles", "axis labels", "legend", "shared y axis", "line styles", "alt text"))],
     visible=2,
     hints=[
-        "plt.subplots makes the figure and all panels at once. Give it the number of panels, and say there that they share "
-        "their y axis.",
+        "plt.subplots makes the figure and all panels at once. Give it the number of panels, and say there that they "
+        "share their y axis.",
         "Each panel: ax.plot twice, with label=... and two different line styles, then ax.set_title, ax.set_xlabel and "
         "ax.legend(). The y label can stand at the first panel alone. Return the figure and a text: (fig, alt).",
         "fig, axes = plt.subplots(1, ___, sharey=___, squeeze=False); for ax, v in zip(axes[0], values): ax.plot(x, "
@@ -1519,8 +1622,8 @@ def _(x, what, values):
 
 @sigmoid_figure.wrong(
     "X-3.10-1",
-    "The figure has no description beside it. People who do not see it get nothing from a picture without alt text: return "
-    "(fig, alt), with a sentence or two that name the values and what to see.",
+    "The figure has no description beside it. People who do not see it get nothing from a picture without alt text: "
+    "return (fig, alt), with a sentence or two that name the values and what to see.",
 )
 def _(x, what, values):
     import torch
@@ -1593,8 +1696,8 @@ def _(x, what, values):
 
 @sigmoid_figure.wrong(
     "X-3.10-5",
-    "Only the colour tells the two curves apart. In print, and for one reader in twenty, they are the same: give one of them "
-    "another line style or a marker.",
+    "Only the colour tells the two curves apart. In print, and for one reader in twenty, they are the same: give one "
+    "of them another line style or a marker.",
 )
 def _(x, what, values):
     import torch
@@ -1610,7 +1713,9 @@ def _(x, what, values):
     return fig, f"The sigmoid beside the plain one, a panel for each {what}: {', '.join(map(str, values))}"
 
 
-@sigmoid_figure.wrong("X-3.10-6", "The axes have no labels. A reader has to guess what is drawn over what: ax.set_xlabel, ax.set_ylabel.")
+@sigmoid_figure.wrong(
+    "X-3.10-6", "The axes have no labels. A reader has to guess what is drawn over what: ax.set_xlabel, ax.set_ylabel."
+)
 def _(x, what, values):
     import torch
     from matplotlib.figure import Figure
@@ -1642,8 +1747,8 @@ def _(x, what, values):
 
 @sigmoid_figure.wrong(
     "X-3.10-8",
-    "The lines have no legend that names them: label=... alone shows nothing. Give both lines a label and call ax.legend() "
-    "in each panel.",
+    "The lines have no legend that names them: label=... alone shows nothing. Give both lines a label and call "
+    "ax.legend() in each panel.",
 )
 def _(x, what, values):
     import torch
@@ -1660,7 +1765,8 @@ def _(x, what, values):
 
 @sigmoid_figure.wrong(
     "X-3.10-9",
-    "The curves are not those asked for: tau divides x, and b is subtracted from it. Call sigmoid_tau and sigmoid_shift.",
+    "The curves are not those asked for: tau divides x, and b is subtracted from it. Call sigmoid_tau and "
+    "sigmoid_shift.",
 )
 def _(x, what, values):
     import torch
@@ -1678,7 +1784,8 @@ def _(x, what, values):
 
 @sigmoid_figure.wrong(
     "X-3.10-11",
-    "What plt.subplots gives was returned, the figure and its axes. The figure and its description are asked for: (fig, alt).",
+    "What plt.subplots gives was returned, the figure and its axes. The figure and its description are asked for: "
+    "(fig, alt).",
 )
 def _(x, what, values):
     import torch
@@ -1696,7 +1803,8 @@ def _(x, what, values):
 
 @sigmoid_figure.wrong(
     "X-3.10-12",
-    "The curves are drawn at other places than those in x. Draw them at x, neither at 0, 1, 2 ... nor at numbers of your own.",
+    "The curves are drawn at other places than those in x. Draw them at x, neither at 0, 1, 2 ... nor at numbers of "
+    "your own.",
 )
 def _(x, what, values):
     import torch
@@ -1759,7 +1867,10 @@ def _(x, what, values):
         (plain,) = ax.plot(x, torch.sigmoid(x), linestyle=(0, (5, 1)))
         ax.set(ylim=(0, 1), xlabel="input", ylabel="output", title=f"{v:g} is the value of {what}")
     fig.legend([changed, plain], ["changed", "plain"])
-    return [fig, f"A row of panels. In each the sigmoid was changed by {what}, to {values}, and the plain one is dashed."]
+    return [
+        fig,
+        f"A row of panels. In each the sigmoid was changed by {what}, to {values}, and the plain one is dashed.",
+    ]
 
 
 # ---- 3.11 -----------------------------------------------------------------------------------------------------------
@@ -1778,10 +1889,10 @@ def _(x, what, values):
     tolerance=NEAR,
     visible=6,
     hints=[
-        "The logarithm of a quotient is a difference: log softmax is x minus the logarithm of the sum of all exp. Nothing is "
-        "divided, so nothing can become 0 before the logarithm.",
-        "First subtract the largest number of each row, as in my_softmax. Then one row at a time has one label: two lists of "
-        "positions in one pair of brackets are read in pairs (lecture 02).",
+        "The logarithm of a quotient is a difference: log softmax is x minus the logarithm of the sum of all exp. "
+        "Nothing is divided, so nothing can become 0 before the logarithm.",
+        "First subtract the largest number of each row, as in my_softmax. Then one row at a time has one label: two "
+        "lists of positions in one pair of brackets are read in pairs (lecture 02).",
         "s = logits - logits.___(1, keepdim=True); log_p = s - s.exp().sum(1, keepdim=True).___(); rows = "
         "torch.arange(len(labels), device=___); loss = -log_p[rows, ___].mean().",
     ],
@@ -1811,8 +1922,8 @@ def _(rng):
 
 @log_softmax_and_loss.wrong(
     "X-3.11-1",
-    "Softmax first and the logarithm afterwards: a small probability is rounded to 0, and log(0) is minus infinity. Stay "
-    "with logarithms: x minus the logarithm of the sum of exp.",
+    "Softmax first and the logarithm afterwards: a small probability is rounded to 0, and log(0) is minus infinity. "
+    "Stay with logarithms: x minus the logarithm of the sum of exp.",
 )
 def _(logits, labels):
     import torch
@@ -1823,8 +1934,8 @@ def _(logits, labels):
 
 @log_softmax_and_loss.wrong(
     "X-3.11-2",
-    "Adding a tiny number before the logarithm hides the infinity and makes the numbers wrong: log(1e-9) is about -20.7, "
-    "where -1000 is right. Compute the logarithm directly.",
+    "Adding a tiny number before the logarithm hides the infinity and makes the numbers wrong: log(1e-9) is about "
+    "-20.7, where -1000 is right. Compute the logarithm directly.",
 )
 def _(logits, labels):
     import torch
@@ -1835,7 +1946,8 @@ def _(logits, labels):
 
 @log_softmax_and_loss.wrong(
     "X-3.11-3",
-    "exp of a large number is infinite, and so is the logarithm of the sum. Subtract the largest number of each row first.",
+    "exp of a large number is infinite, and so is the logarithm of the sum. Subtract the largest number of each row "
+    "first.",
 )
 def _(logits, labels):
     import torch
@@ -1844,7 +1956,9 @@ def _(logits, labels):
     return log_p, -log_p[torch.arange(len(labels)), labels].mean()
 
 
-@log_softmax_and_loss.wrong("X-3.11-4", "The loss has the wrong sign. Log-probabilities are at most 0, a loss is at least 0.")
+@log_softmax_and_loss.wrong(
+    "X-3.11-4", "The loss has the wrong sign. Log-probabilities are at most 0, a loss is at least 0."
+)
 def _(logits, labels):
     import torch
 
@@ -1852,7 +1966,9 @@ def _(logits, labels):
     return log_p, log_p[torch.arange(len(labels)), labels].mean()
 
 
-@log_softmax_and_loss.wrong("X-3.11-5", "This is the sum over the rows. The mean is asked for, which does not grow with the number of rows.")
+@log_softmax_and_loss.wrong(
+    "X-3.11-5", "This is the sum over the rows. The mean is asked for, which does not grow with the number of rows."
+)
 def _(logits, labels):
     import torch
 
@@ -1862,8 +1978,8 @@ def _(logits, labels):
 
 @log_softmax_and_loss.wrong(
     "M11",
-    "Every row was read at the labels of all rows. A slice beside a list of positions makes a grid, and a label that comes "
-    "twice counts twice in each row. Two lists in one pair of brackets are read in pairs.",
+    "Every row was read at the labels of all rows. A slice beside a list of positions makes a grid, and a label that "
+    "comes twice counts twice in each row. Two lists in one pair of brackets are read in pairs.",
     sample="wrong_duplicates",
 )
 def _(logits, labels):
@@ -1875,8 +1991,8 @@ def _(logits, labels):
 
 @log_softmax_and_loss.wrong(
     "M14",
-    "The sums run down the columns. Each row is one example, and its classes stand in dimension 1: that is the one to sum "
-    "over.",
+    "The sums run down the columns. Each row is one example, and its classes stand in dimension 1: that is the one to "
+    "sum over.",
 )
 def _(logits, labels):
     import torch
@@ -1904,7 +2020,9 @@ def _(logits, labels):
     return log_p.exp(), -log_p[torch.arange(len(labels)), labels].mean()
 
 
-@log_softmax_and_loss.wrong("X-3.11-8", "This calls a finished log-softmax. Build it from amax, exp, a sum and a logarithm.")
+@log_softmax_and_loss.wrong(
+    "X-3.11-8", "This calls a finished log-softmax. Build it from amax, exp, a sum and a logarithm."
+)
 def _(logits, labels):
     import torch
 
@@ -1948,8 +2066,8 @@ def _(logits, labels):
     hints=[
         "Two steps: the probabilities at this temperature, then minus the mean of their logarithms, weighted by the "
         "probabilities themselves.",
-        "Divide the logits by the temperature. Take the logarithms from torch.log_softmax: 0 times minus infinity is NaN, but "
-        "0 times -1000 is 0. The sum runs over the last dimension, which then is gone.",
+        "Divide the logits by the temperature. Take the logarithms from torch.log_softmax: 0 times minus infinity is "
+        "NaN, but 0 times -1000 is 0. The sum runs over the last dimension, which then is gone.",
         "log_p = torch.log_softmax(logits / ___, dim=-1); return -(log_p.exp() * ___).sum(___).",
     ],
 )
@@ -1983,13 +2101,16 @@ def _(rng):
     yield rng.normal(2, 2, 3, dtype=torch.float64), 3.0
     yield rng.normal(4, 3).t(), 0.01
     for _ in range(32):
-        yield rng.normal(rng.integer(1, 3), rng.integer(2, 5)) * rng.choice([0.1, 1.0, 10.0]), rng.choice([0.25, 0.5, 1.0, 3.0, 10.0])
+        yield (
+            rng.normal(rng.integer(1, 3), rng.integer(2, 5)) * rng.choice([0.1, 1.0, 10.0]),
+            rng.choice([0.25, 0.5, 1.0, 3.0, 10.0]),
+        )
 
 
 @entropy.wrong(
     "M16",
-    "The temperature has no effect. Softmax does not mind a number that is *added* to all logits, but a factor changes it: "
-    "divide the logits by the temperature.",
+    "The temperature has no effect. Softmax does not mind a number that is *added* to all logits, but a factor "
+    "changes it: divide the logits by the temperature.",
 )
 def _(logits, temperature):
     import torch
@@ -2000,7 +2121,9 @@ def _(logits, temperature):
     return -(log_p.exp() * log_p).sum(-1)
 
 
-@entropy.wrong("X-3.12-1", "Your entropy falls when it gets warmer: divide the logits by the temperature, do not multiply.")
+@entropy.wrong(
+    "X-3.12-1", "Your entropy falls when it gets warmer: divide the logits by the temperature, do not multiply."
+)
 def _(logits, temperature):
     import torch
 
@@ -2012,8 +2135,8 @@ def _(logits, temperature):
 
 @entropy.wrong(
     "X-3.12-2",
-    "Where a probability is rounded to 0, its logarithm is minus infinity, and 0 times infinity is NaN. Take the logarithms "
-    "from torch.log_softmax, where they stay finite.",
+    "Where a probability is rounded to 0, its logarithm is minus infinity, and 0 times infinity is NaN. Take the "
+    "logarithms from torch.log_softmax, where they stay finite.",
 )
 def _(logits, temperature):
     import torch
@@ -2034,7 +2157,9 @@ def _(logits, temperature):
     return -(log_p.exp() * log_p).sum(-1) / torch.log(torch.tensor(2.0, dtype=logits.dtype))
 
 
-@entropy.wrong("X-3.12-4", "The minus sign is missing: logarithms of probabilities are at most 0, entropy is at least 0.")
+@entropy.wrong(
+    "X-3.12-4", "The minus sign is missing: logarithms of probabilities are at most 0, entropy is at least 0."
+)
 def _(logits, temperature):
     import torch
 
@@ -2044,7 +2169,9 @@ def _(logits, temperature):
     return (log_p.exp() * log_p).sum(-1)
 
 
-@entropy.wrong("X-3.12-5", "This is the mean over the classes. Entropy is the sum: the probabilities are the weights already.")
+@entropy.wrong(
+    "X-3.12-5", "This is the mean over the classes. Entropy is the sum: the probabilities are the weights already."
+)
 def _(logits, temperature):
     import torch
 
@@ -2068,7 +2195,9 @@ def _(logits, temperature):
     return -(log_p.exp() * log_p).sum(-1, keepdim=True)
 
 
-@entropy.wrong("M14", "The probabilities sum to 1 along the first dimension. The classes stand in the last one: dim=-1.")
+@entropy.wrong(
+    "M14", "The probabilities sum to 1 along the first dimension. The classes stand in the last one: dim=-1."
+)
 def _(logits, temperature):
     import torch
 
@@ -2086,7 +2215,11 @@ def _(logits, temperature):
     return -(log_p.exp() * log_p).sum(-1)
 
 
-@entropy.wrong("X-3.12-8", "The temperature divides the logits, before the softmax. You divided the probabilities, which then no longer sum to 1.")
+@entropy.wrong(
+    "X-3.12-8",
+    "The temperature divides the logits, before the softmax. You divided the probabilities, which then no longer sum "
+    "to 1.",
+)
 def _(logits, temperature):
     import torch
 
@@ -2128,21 +2261,21 @@ why_softmax = written(
     concepts=["L-34"],
     needs=["counter_example", "entropy"],
     model_answer=(
-        "A classifier's scores may be any real numbers, and shares made of them have to form a distribution: none below zero, "
-        "and their total one. Dividing by the total cannot promise the first as soon as a score is negative, has no result at "
-        "all when the scores cancel, and turns the ranking round when the total is negative. The exponential makes every score "
-        "positive and is increasing, so the ranking stays. Softmax depends on differences of scores alone, so a constant added "
-        "to all of them does nothing; a factor does something, and that is what a temperature is for. It is also smooth, and "
-        "its logarithm is cheap and stable to compute. The price: large scores overflow unless the largest is subtracted "
-        "first, no share is ever exactly zero, and one large score takes nearly everything."
+        "A classifier's scores may be any real numbers, and shares made of them have to form a distribution: none "
+        "below zero, and their total one. Dividing by the total cannot promise the first as soon as a score is "
+        "negative, has no result at all when the scores cancel, and turns the ranking round when the total is "
+        "negative. The exponential makes every score positive and is increasing, so the ranking stays. Softmax depends "
+        "on differences of scores alone, so a constant added to all of them does nothing; a factor does something, and "
+        "that is what a temperature is for. It is also smooth, and its logarithm is cheap and stable to compute. The "
+        "price: large scores overflow unless the largest is subtracted first, no share is ever exactly zero, and one "
+        "large score takes nearly everything."
     ),
     rubric=(
-        "1 point: names a failure of the linear form with an example whose numbers are worked out (a negative share, a total of "
-        "zero, or the ranking turned round). "
-        "1 point: says why the exponential cures it (positive, increasing, total one), not only that it does. "
-        "1 point: contrasts shift and scale (adding a constant does nothing, multiplying changes the result), or names a price "
-        "of softmax with its reason. "
-        "Half a point off for a statement that is wrong, once."
+        "1 point: names a failure of the linear form with an example whose numbers are worked out (a negative share, a "
+        "total of zero, or the ranking turned round). 1 point: says why the exponential cures it (positive, "
+        "increasing, total one), not only that it does. 1 point: contrasts shift and scale (adding a constant does "
+        "nothing, multiplying changes the result), or names a price of softmax with its reason. Half a point off for a "
+        "statement that is wrong, once."
     ),
 )
 
@@ -2183,9 +2316,18 @@ PREDICTIONS = (
         "P1",
         "`a` has shape (2, 4). Which sums of `torch.softmax(a, dim=0)` are 1?",
         {
-            "a": ("those of the 2 rows", "dim names the dimension that is summed over. Dimension 0 runs down a column."),
-            "b": ("those of the 4 columns", "Right: dimension 0 is summed over, from row to row, so each column has the sum 1."),
-            "c": ("that of all 8 numbers", "Softmax works on one slice at a time; there are four of them, with a sum of 1 each."),
+            "a": (
+                "those of the 2 rows",
+                "dim names the dimension that is summed over. Dimension 0 runs down a column.",
+            ),
+            "b": (
+                "those of the 4 columns",
+                "Right: dimension 0 is summed over, from row to row, so each column has the sum 1.",
+            ),
+            "c": (
+                "that of all 8 numbers",
+                "Softmax works on one slice at a time; there are four of them, with a sum of 1 each.",
+            ),
         },
         "b",
     ),
@@ -2193,8 +2335,14 @@ PREDICTIONS = (
         "P2",
         "Somebody writes the sigmoid as `1 / (1 + torch.exp(-x))`, in float32. What does it give at x = -100?",
         {
-            "a": ("value 0, gradient 0", "So it should be. But the gradient is found step by step, and a step on the way is infinite."),
-            "b": ("value 0, gradient NaN", "Right: exp(100) is infinite. 1 / infinity is 0, but the gradient multiplies 0 by infinity."),
+            "a": (
+                "value 0, gradient 0",
+                "So it should be. But the gradient is found step by step, and a step on the way is infinite.",
+            ),
+            "b": (
+                "value 0, gradient NaN",
+                "Right: exp(100) is infinite. 1 / infinity is 0, but the gradient multiplies 0 by infinity.",
+            ),
             "c": ("value NaN, gradient NaN", "The value is fine: 1 divided by infinity is 0."),
             "d": ("an error, because exp overflows", "Floating point does not raise: it goes on with infinity."),
         },
@@ -2204,9 +2352,18 @@ PREDICTIONS = (
         "P3",
         "Which of these equals `softmax(x)`, for x = [1, 2, 3]?",
         {
-            "a": ("softmax(x + 100) only", "Right: a constant cancels in the quotient. A factor does not: it changes the differences."),
-            "b": ("softmax(2 * x) only", "Twice the numbers are twice the differences, and exp turns those into other ratios."),
-            "c": ("both", "A constant cancels, a factor does not. Dividing by the plain sum would have it the other way round."),
+            "a": (
+                "softmax(x + 100) only",
+                "Right: a constant cancels in the quotient. A factor does not: it changes the differences.",
+            ),
+            "b": (
+                "softmax(2 * x) only",
+                "Twice the numbers are twice the differences, and exp turns those into other ratios.",
+            ),
+            "c": (
+                "both",
+                "A constant cancels, a factor does not. Dividing by the plain sum would have it the other way round.",
+            ),
             "d": ("neither", "exp(x + 100) is exp(x) times exp(100), above and below the line: that cancels."),
         },
         "a",
@@ -2225,9 +2382,15 @@ PREDICTIONS = (
         "P5",
         "`torch.where(condition, x, 0.5)`, and `x` holds int64. Which dtype has the result?",
         {
-            "a": ("int64, and 0.5 is cut to 0", "That would lose what you asked for. The dtype has to hold both sides."),
+            "a": (
+                "int64, and 0.5 is cut to 0",
+                "That would lose what you asked for. The dtype has to hold both sides.",
+            ),
             "b": ("float32", "Right: a plain float beside integers asks for the default float dtype."),
-            "c": ("float64, as in Python and NumPy", "A Python float has 64 bits, but beside a tensor only its kind counts: the default is float32."),
+            "c": (
+                "float64, as in Python and NumPy",
+                "A Python float has 64 bits, but beside a tensor only its kind counts: the default is float32.",
+            ),
         },
         "b",
     ),

@@ -13,7 +13,16 @@ from autograder.records import SeenFigure, SeenTensor
 
 X = torch.linspace(-2, 2, 9)
 ALT = "Two panels over x, the square for a = 1 and for a = 2.5, with the line y = x"
-OURS = {"title": "a = {a}", "x": "x", "y": "value", "legend": True, "sharey": True, "style": "--", "factor": 1.0, "alt": ALT}
+OURS = {
+    "title": "a = {a}",
+    "x": "x",
+    "y": "value",
+    "legend": True,
+    "sharey": True,
+    "style": "--",
+    "factor": 1.0,
+    "alt": ALT,
+}
 
 
 def drawn(**changes):
@@ -38,7 +47,9 @@ def seen(result):
     def _(rng):
         yield ()
 
-    (found,) = wire.read_seen(probe.answer(lambda: result() if callable(result) else result, visible_question(figure).message))
+    (found,) = wire.read_seen(
+        probe.answer(lambda: result() if callable(result) else result, visible_question(figure).message)
+    )
     return found
 
 
@@ -98,10 +109,17 @@ def test_what_is_worded_or_styled_otherwise_is_as_good(changes):
 
 @pytest.mark.parametrize("part", PLOT_PARTS)
 def test_only_the_parts_that_are_asked_for_count(part):
-    bad = dict(factor=2.0, title="", x="", legend=False, sharey=False, style="-", alt="")
+    bad = {"factor": 2.0, "title": "", "x": "", "legend": False, "sharey": False, "style": "-", "alt": ""}
     others = [p for p in PLOT_PARTS if p != part]
     assert fault(lambda: drawn(**bad), *others) is not None
-    fixed = {"data": "factor", "titles": "title", "axis labels": "x", "legend": "legend", "shared y axis": "sharey", "line styles": "style"}
+    fixed = {
+        "data": "factor",
+        "titles": "title",
+        "axis labels": "x",
+        "legend": "legend",
+        "shared y axis": "sharey",
+        "line styles": "style",
+    }
     if part in fixed:
         assert fault(lambda: drawn(**{**bad, fixed[part]: OURS[fixed[part]]}), part) is None
 
@@ -148,10 +166,14 @@ def test_one_panel_more_is_one_too_many_and_an_invisible_one_is_none():
         fig.add_axes((0, 0, 1, 1)).set_visible(visible)
         return fig, alt
 
-    assert fault(lambda: with_third(True), "alt text") == ("plot", "panels") and fault(lambda: with_third(False)) is None
+    assert (
+        fault(lambda: with_third(True), "alt text") == ("plot", "panels") and fault(lambda: with_third(False)) is None
+    )
 
 
-@pytest.mark.parametrize("result", [None, "fig", lambda: drawn()[0].axes, lambda: (drawn()[0], drawn()[0].axes), lambda: X])
+@pytest.mark.parametrize(
+    "result", [None, "fig", lambda: drawn()[0].axes, lambda: (drawn()[0], drawn()[0].axes), lambda: X]
+)
 def test_what_is_no_figure_is_named_for_what_it_is(result):
     found = compare.difference(seen(drawn()), seen(result), (same_plot(),))
     assert found.aspect == "type" and found.expected.startswith("a figure with 2 panels")
@@ -186,13 +208,15 @@ def test_equal_figures_give_equal_bytes():
     assert message() == message()
 
 
-@pytest.mark.parametrize("text, expected", [("τ = 0.25", {0.25}), ("b=−1, 1.0 and 1e-3", {-1.0, 1.0, 1e-3}), ("none", set())])
+@pytest.mark.parametrize(
+    "text, expected", [("τ = 0.25", {0.25}), ("b=−1, 1.0 and 1e-3", {-1.0, 1.0, 1e-3}), ("none", set())]
+)
 def test_numbers_are_read_from_a_text(text, expected):
     assert plots.numbers(text) == expected
 
 
 def test_an_unknown_part_is_refused():
-    with pytest.raises(ValueError, match="colours.*there are data"):
+    with pytest.raises(ValueError, match=r"colours.*there are data"):
         same_plot("colours")
 
 
@@ -210,12 +234,25 @@ def figure_node(**changes):
         {"panels": [{}]},
         {"alt": 5},
         {"legend": [None]},
-        {"panels": [{"title": "", "x_label": "", "y_label": "", "x_limits": ["a"], "y_limits": [], "shares_x": 0, "shares_y": 0}]},
+        {
+            "panels": [
+                {
+                    "title": "",
+                    "x_label": "",
+                    "y_label": "",
+                    "x_limits": ["a"],
+                    "y_limits": [],
+                    "shares_x": 0,
+                    "shares_y": 0,
+                }
+            ]
+        },
     ],
 )
 def test_a_malformed_figure_is_unreadable(changes):
     node, tensors = figure_node(**changes)
-    case = dict(result=node, raised=None, inputs=[], gradients={}, ops={}, new_bytes=0, warnings=[], seconds=0.0, fake_cuda=None)
+    case = {"result": node, "raised": None, "inputs": [], "gradients": {}, "ops": {}, "new_bytes": 0}
+    case |= {"warnings": [], "seconds": 0.0, "fake_cuda": None}
     with pytest.raises(wire.Unreadable):
         wire.read_seen(wire.save(tensors, {"tree": wire.json.dumps({"seen": [case]})}))
 

@@ -62,7 +62,9 @@ def test_entropy_is_that_of_the_distribution_and_grows_with_the_temperature():
         if temperature <= 0:
             continue
         found = LECTURE["entropy"](logits, temperature)
-        torch.testing.assert_close(found, torch.distributions.Categorical(logits=logits / temperature).entropy(), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            found, torch.distributions.Categorical(logits=logits / temperature).entropy(), rtol=1e-4, atol=1e-5
+        )
         assert (LECTURE["entropy"](logits, 1.5 * temperature) >= found - 1e-5).all()
 
 
