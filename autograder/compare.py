@@ -56,7 +56,8 @@ ASPECTS = {  # aspect: what is said when it differs
     "sharing": "Does each step of yours return a view, or a copy?",
     "strides": "Print .stride() of your result.",
     "storage": "How large is the storage behind your result? A view keeps all of it alive.",
-    "gradient": "Call .backward() on your result and look at the .grad of the input.",
+    "gradient": "Call .backward() on the sum of your result and look at the .grad of the input. The check gives each element "
+    "of the result a weight of its own, so compare zeros, signs and NaN rather than the numbers.",
     "operations": "Count what your code does for a large input. One operation on the whole tensor replaces a loop.",
     "memory": "Which of your steps copies, and how much of what it copies is needed?",
     "forbidden call": "Find a way without this operation.",

@@ -605,10 +605,10 @@ check(counter_example)
 # %% concepts=["L-30"]
 x = torch.linspace(-6, 6, 61)
 fig, axes = plt.subplots(1, 2, figsize=(7, 2.2))
-axes[0].plot(x, sigmoid_tau(x, 4.0), "tab:red")
-axes[0].plot(x, sigmoid_tau(x, 3.0), "tab:green")
-axes[1].plot(x, sigmoid_tau(x, 1.0), "tab:red")
-axes[1].plot(x, sigmoid_tau(x, 0.25), "tab:green")
+axes[0].plot(x, torch.sigmoid(x / 4), "tab:red")
+axes[0].plot(x, torch.sigmoid(x / 3), "tab:green")
+axes[1].plot(x, torch.sigmoid(x), "tab:red")
+axes[1].plot(x, torch.sigmoid(x / 0.25), "tab:green")
 alt = "A bad example: two panels, each with two rising curves, no names; the y axes are 0.1 to 0.9 and 0 to 1"
 show_figure(fig, alt)
 
@@ -650,6 +650,9 @@ def sigmoid_figure(x, what, values):
 
 # %% check="sigmoid_figure"
 check(sigmoid_figure)
+
+# %% [markdown]
+# When your check is green, look at what you have drawn: first three temperatures, then three shifts.
 
 # %% concepts=["L-30"]
 show_figure(*sigmoid_figure(x, "tau", [0.25, 1, 4]))
