@@ -6,8 +6,8 @@ Names are read as Moodle, Canvas and Blackboard write them:
     canvas      leeann_late_12345_67890_x.ipynb           (-1, -2 before the ending: handed in again)
     blackboard  Week 2_alee_attempt_2024-01-02-03-04-05_x.ipynb, beside a .txt of the same name
 
-The archive is hostile: what an entry is called never leads out of the folder, links are not made, sizes are counted while
-unpacking, and whatever cannot be unpacked is a row that says why. A dry run writes nothing.
+The archive is hostile: what an entry is called never leads out of the folder, links are not made, sizes are counted
+while unpacking, and whatever cannot be unpacked is a row that says why. A dry run writes nothing.
 """
 
 import csv
@@ -72,6 +72,17 @@ class Row:
     handed_in: datetime | None = None
     late: bool = False
 
+    def __str__(self) -> str:
+        """One line of a plan: who, what, and where it goes or why it does not."""
+        file = "".join(c if c.isprintable() else "?" for c in self.file.encode("utf-8", "replace").decode())
+        parts = [
+            self.student or "(nobody)",
+            *([file] if file else []),
+            f"-> {self.target}" if self.target else "left out",
+        ]
+        note = self.note.removesuffix("; it was left out")
+        return "  ".join(parts) + (f": {note}" if note else "")
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -113,8 +124,8 @@ def collect(
 ) -> tuple[Row, ...]:
     """One row for every file in an LMS's zip (or in the folder it was unpacked to), unpacked unless `dry_run`.
 
-    A student who was collected before is replaced as a whole when the new files differ, unless the old ones carry a later
-    time; nothing of other students is touched.
+    A student who was collected before is replaced as a whole when the new files differ, unless the old ones carry a
+    later time; nothing of other students is touched.
 
     Args:
         lms: one of LMS; None to tell it from the names.
@@ -131,7 +142,11 @@ def collect(
         understood = {id(item.entry) for item in handed}
         handed = [item for item in handed if not _is_junk(item.path)]
         strange = f"the name is not one that {lms.capitalize()} gives; it was left out"
-        rows += [Row("", entry.file, note=strange) for entry in entries if id(entry) not in understood and not _is_junk(entry.file)]
+        rows += [
+            Row("", entry.file, note=strange)
+            for entry in entries
+            if id(entry) not in understood and not _is_junk(entry.file)
+        ]
         if lms == "blackboard":
             handed = _with_names_from_receipts(handed)
         for student, own in _by_student(handed).items():
@@ -149,7 +164,11 @@ def collect(
 
 
 def identities(out: Path, lecture: str) -> dict[str, dict[str, str]]:
-    """Who the students of a collected lecture are to the LMS: by id, {lms, lms_id, name, handed_in, late}; {} when none was."""
+    """Who the students of a collected lecture are to the LMS, by id; {} when it was not collected.
+
+    Returns:
+        {student: {"lms", "lms_id", "name", "handed_in" (ISO), "late" ("yes" or "")}}, all of them texts.
+    """
     path = out / "collected" / f"{lecture}.csv"
     if not path.is_file():
         return {}
@@ -227,7 +246,7 @@ def _in_zip(zipped: zipfile.ZipFile) -> tuple[list[Entry], list[Row]]:
 
 
 def _name(info: zipfile.ZipInfo) -> str:
-    """The entry's name: UTF-8 where the zip says so or where the bytes are UTF-8, else as zipfile reads it (code page 437)."""
+    """The entry's name: UTF-8 where the zip says so or the bytes are UTF-8, else as zipfile reads it (cp437)."""
     name = info.orig_filename
     if not info.flag_bits & 0x800:
         try:
@@ -262,7 +281,7 @@ def _is_junk(name: str) -> bool:
 
 
 def _limited(file, limit: int) -> bytes:
-    """What is in an open file, which is closed; counted while it is read, for the size an archive tells may be a lie."""
+    """What is in an open file, which is closed; counted while read, for the size that a zip tells may be a lie."""
     with file:
         content = file.read(limit + 1)
     if len(content) > limit:
@@ -315,14 +334,16 @@ def _recognised(archive: Path, entries: list[Entry], lecture: str) -> str:
     if 2 * counts[best] < max(1, len(entries)):
         example = entries[0].file if entries else "nothing"
         raise UsageError(
-            f"{archive} holds names of no LMS that is known here, for example {example[:100]!r}; expected Moodle's, Canvas's or "
-            f"Blackboard's download of all submissions, or say which with --lms. A zip of STUDENT/{lecture}/ is unpacked by hand"
+            f"{archive} holds names of no LMS that is known here, for example {example[:100]!r}; expected the "
+            "download of "
+            "all submissions from Moodle, Canvas or Blackboard, or say which with --lms. "
+            f"A zip of STUDENT/{lecture}/ is unpacked by hand"
         )
     return best
 
 
 def _with_names_from_receipts(handed: list[HandedIn]) -> list[HandedIn]:
-    """Blackboard's .txt says "Name: Ann Lee (a_lee)": who that is, even when the user's name has an underscore in it."""
+    """Blackboard's .txt says "Name: Ann Lee (a_lee)": who that is, even where that name has an underscore."""
     known = {}
     for item in handed:
         if item.receipt:

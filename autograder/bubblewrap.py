@@ -9,9 +9,24 @@ import sys
 from pathlib import PurePosixPath
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
-SETTINGS = ("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "localtime", "timezone", "fonts", "mime.types", "locale.alias")
-PACKAGES = ("autograder", "maskedtensor_ref", "lecture_pictures")  # where an editable install leaves them outside site-packages
+SETTINGS = (
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "alternatives",
+    "localtime",
+    "timezone",
+    "fonts",
+    "mime.types",
+    "locale.alias",
+)
+PACKAGES = (
+    "autograder",
+    "maskedtensor_ref",
+    "lecture_pictures",
+)  # where an editable install leaves them outside site-packages
 FOR_ROOT = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_ADMIN")  # to become a user, after one mount; see zygote.settle
+PLACES = ("/tmp", "/dev/shm", "/scratch")  # of a sandbox's own, whatever the host has there
 SHARED_MIB = 256
 
 
@@ -27,7 +42,9 @@ def program():
 def visible(hides=()):
     """What a kernel may read, and nothing else: the system, Python, its packages and ours, but no course."""
     paths = [*SYSTEM, *(f"/etc/{name}" for name in SETTINGS), sys.prefix, sys.base_prefix, *interpreter_links()]
-    paths += [path for path in [*sys.path, site.getusersitepackages()] if path.endswith(("site-packages", "dist-packages"))]
+    paths += [
+        path for path in [*sys.path, site.getusersitepackages()] if path.endswith(("site-packages", "dist-packages"))
+    ]
     paths += [folder for name in PACKAGES if name not in hides for folder in folders(name)]
     return tuple(path for path in dict.fromkeys(paths) if os.path.lexists(path))
 
@@ -49,27 +66,50 @@ def folders(package):
 
 def command(python, paths, hides, devices):
     """The command and its options, to be followed by what it is to run."""
-    options = ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--hostname", "student", "--new-session"]
+    options = [
+        "--unshare-ipc",
+        "--unshare-pid",
+        "--unshare-net",
+        "--unshare-uts",
+        "--hostname",
+        "student",
+        "--new-session",
+    ]
     if os.geteuid() == 0:
         options += ["--cap-drop", "ALL", *(word for name in FOR_ROOT for word in ("--cap-add", name))]
     else:
         options += ["--unshare-user"]
     shown_paths = outermost(paths)
-    for folder in dict.fromkeys(parent for path in shown_paths for parent in parents(path)):
-        options += ["--perms", "0755", "--dir", folder]  # else only root could pass through them
-    for path in shown_paths:
-        options += shown(path)
-    for folder in (folder for name in hides for folder in folders(name)):
-        if any(folder.startswith(f"{path}/") for path in paths):
-            options += ["--tmpfs", folder]
+    covered = [path for path in shown_paths if below(path, PLACES)]  # a course may itself lie in the temporary folder
+    options += shown_all([path for path in shown_paths if path not in covered])
     options += ["--proc", "/proc", "--dev", "/dev"]
     for device in devices:
         options += ["--dev-bind-try", device, device]
-    for place in ("/tmp", "/dev/shm", "/scratch"):
+    for place in PLACES:
         options += ["--perms", "1777", "--size", str(SHARED_MIB << 20), "--tmpfs", place]
+    options += shown_all(covered)
+    for folder in (folder for name in hides for folder in folders(name)):
+        if any(folder.startswith(f"{path}/") for path in paths):
+            options += ["--tmpfs", folder]
     # bubblewrap dies with the *thread* that started it; the shell between us and it has one, and lives as long
     start = ["/bin/sh", "-c", '"$@"; exit', "sh", program(), "--die-with-parent"]
     return [*start, *options, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--", python]
+
+
+def below(path, places):
+    """Whether a path lies in one of the places."""
+    return any(path.startswith(f"{place}/") for place in places)
+
+
+def shown_all(paths):
+    """The options that show these paths, and the folders above them."""
+    options = []
+    for folder in dict.fromkeys(parent for path in paths for parent in parents(path)):
+        if folder not in PLACES:
+            options += ["--perms", "0755", "--dir", folder]  # else only root could pass through them
+    for path in paths:
+        options += shown(path)
+    return options
 
 
 def shown(path):

@@ -157,7 +157,7 @@ def collect(
 
     settings = load_settings(out=out_folder)
     load_lecture(lecture, settings.solutions)
-    for row in archives.collect(archive, lecture, settings.out / "submitted", lms=lms, dry_run=dry_run):
+    for row in archives.collect(archive, lecture, settings, lms=lms, dry_run=dry_run):
         out.print(_escaped(str(row)), soft_wrap=True, highlight=False)
 
 

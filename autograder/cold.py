@@ -1,4 +1,4 @@
-"""An ordinary kernel process, for where none can be forked: another interpreter, another system, a CUDA that is awake too early.
+"""An ordinary kernel process, for where none can be forked: another interpreter or system, CUDA awake too early.
 
 It has no walls, only resource limits where the system has them: its level is "none".
 """
@@ -91,7 +91,12 @@ def prepare(folder, files):
 def environment(folder, env):
     """An environment with nothing of ours but what a process needs."""
     kept = {name: os.environ[name] for name in (*KEPT, "PATH", *NEEDED_BY_WINDOWS) if name in os.environ}
-    places = {"HOME": f"{folder}/home", "USERPROFILE": f"{folder}/home", "TMPDIR": f"{folder}/tmp", "IPYTHONDIR": f"{folder}/home/.ipython"}
+    places = {
+        "HOME": f"{folder}/home",
+        "USERPROFILE": f"{folder}/home",
+        "TMPDIR": f"{folder}/tmp",
+        "IPYTHONDIR": f"{folder}/home/.ipython",
+    }
     return {**INHERITABLE, **kept, **places, **(env or {})}
 
 

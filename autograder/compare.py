@@ -165,7 +165,8 @@ def _tensor(path, expected, got, tolerance):
         return _differs("type", path, _type_of(expected), _type_of(got))
     for aspect in ("shape", "dtype", "layout", "device"):
         if getattr(expected, aspect) != getattr(got, aspect):
-            return _differs(aspect, path, getattr(expected, aspect), getattr(got, aspect))
+            said = show if aspect in ("shape", "dtype") else lambda seen, aspect=aspect: getattr(seen, aspect)
+            return _differs(aspect, path, said(expected), said(got))
     if expected.kind == "masked":
         return _masked(path, expected, got, tolerance)
     if expected.parts:
@@ -229,7 +230,7 @@ def _close(expected, got, seen, tolerance):
 
 def _where(expected, got, tolerance):
     """Names the first place that differs, where a tensor has several."""
-    if expected.value.dim() == 0 or expected.value.numel() < 2:
+    if expected.value.numel() < 2 and show_values(expected.value) != show_values(got.value):
         return ""
     if expected.dtype in TOLERANCES:
         rtol, atol = _limits(expected, tolerance)
@@ -238,7 +239,9 @@ def _where(expected, got, tolerance):
     else:
         apart = expected.value != got.value
     index = tuple(apart.nonzero()[0].tolist())
-    return f" (first at [{', '.join(map(str, index))}]: {got.value[index].item():.6g} where {expected.value[index].item():.6g} is expected)"
+    came, wanted = got.value[index].item(), expected.value[index].item()
+    came, wanted = (repr(came), repr(wanted)) if _number(came) == _number(wanted) else (_number(came), _number(wanted))
+    return f" (first at [{', '.join(map(str, index))}]: {came} where {wanted} is expected)"
 
 
 # ---- properties -----------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """The bytes of a submitted file become a Draft: the cells that a student wrote, or the reason why there are none.
 
-What is kept of a cell is its kind, its text, its nbgrader mark, its id and its pictures. Outputs, execution counts and all
-other metadata are left behind: everything is run again, and nothing that stands there may steer the run.
+What is kept of a cell is its kind, its text, its nbgrader mark, its id and its pictures. Outputs, execution counts and
+all other metadata are left behind: everything is run again, and nothing that stands there may steer the run.
 """
 
 import codecs
@@ -107,7 +107,7 @@ def draft(data: bytes) -> Draft:
 
 
 def syntax(source: str) -> AST | None:
-    """The syntax tree of a cell's text, its magics left out; None when there is none or it is far longer than an answer."""
+    """The syntax tree of a cell's text without its magics; None when it does not parse or is much too long."""
     return None if len(source) > LONGEST_PARSED else _parsed(source)[0]
 
 
@@ -363,8 +363,7 @@ def _cell(cell: dict, number: int, repairs: list[str]) -> Cell:
     if not (
         source is None
         or isinstance(source, str)
-        or (isinstance(source, list)
-        and all(isinstance(line, str) for line in source))
+        or (isinstance(source, list) and all(isinstance(line, str) for line in source))
     ):
         repairs.append(f"The text of cell {number} was not stored as text; what could be read of it was kept.")
     metadata = cell.get("metadata")

@@ -10,9 +10,10 @@ from .repair import Place, Release, recognised, release_of, repaired, was_change
 from .shadows import shadowed
 
 UNANSWERED = re.compile(r"raise NotImplementedError|YOUR (?:CODE|ANSWER) HERE")
+NO_PYTHON = "The cell of {} is not valid Python ({}): it would earn nothing until that is corrected."
 CLEAN = (
-    "All this is put right by itself when the notebook is graded, and listed beside the score. To hand in a clean one, get the "
-    "released notebook again and copy your answers into it."
+    "All this is put right by itself when the notebook is graded, and listed beside the score. To hand in a clean one, "
+    "get the released notebook again and copy your answers into it."
 )
 
 
@@ -38,7 +39,7 @@ def examine(path: Path | str, released: str | None, lecture_name: str, largest_m
     if size > largest_mib:
         return [
             *said,
-            f"It is {size:.1f} MiB large, and at most {largest_mib:.0f} MiB are read: clear the outputs of all cells and save it.",
+            f"It is {size:.1f} MiB large, and at most {largest_mib:.0f} MiB are read: clear all outputs and save it.",
         ]
     read = draft(path.read_bytes())
     if read.reason:
@@ -65,9 +66,7 @@ def _about_answers(places: list[Place], release: Release) -> list[str]:
         if not was_changed(cell.source, marked.source):
             said.append(f"{marked.exercise} is not answered yet: its cell is as released.")
         elif marked.role == "answer" and (error := syntax_error(cell.source)):
-            said.append(
-                f"The cell of {marked.exercise} is not valid Python ({error}): it would earn nothing until that is corrected."
-            )
+            said.append(NO_PYTHON.format(marked.exercise, error))
     return said
 
 
@@ -76,9 +75,7 @@ def _about_itself(cells: tuple[Cell, ...]) -> list[str]:
     counts = Counter(cell.grade_id for cell in cells if cell.grade_id)
     for cell in cells:
         if cell.kind == "code" and cell.mark.get("solution") and (error := syntax_error(cell.source)):
-            said.append(
-                f"The cell of {cell.grade_id} is not valid Python ({error}): it would earn nothing until that is corrected."
-            )
+            said.append(NO_PYTHON.format(cell.grade_id, error))
         elif cell.mark.get("solution") and UNANSWERED.search(cell.source):
             said.append(f"{cell.grade_id} is not answered yet.")
         if cell.mark.get("solution") and not cell.mark.get("grade") and f"check_{cell.grade_id}" not in counts:

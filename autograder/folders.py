@@ -1,6 +1,6 @@
 """Folders that student code has filled: counted and emptied, however deep, locked or oddly named they are.
 
-Everything goes by descriptor, one name at a time: a path can be longer than the system takes, and a link must not be followed.
+Everything goes by descriptor, a name at a time: a path can be longer than the system takes, and no link be followed.
 """
 
 import itertools

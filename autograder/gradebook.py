@@ -421,6 +421,7 @@ def snapshot(student: str, lecture: Lecture, settings: Settings) -> dict[str, An
         }
 
     return {
+        "student": student,
         "submission": _in_one_transaction(settings.db_url, work),
         "autograded": path.read_text(encoding="utf-8") if path.exists() else None,
     }
@@ -434,12 +435,12 @@ def _values(row, names):
     return {name: getattr(row, name) for name in names}
 
 
-def restore(student: str, lecture: Lecture, settings: Settings, kept: dict[str, Any]) -> None:
-    """Make gradebook and OUT/autograded what they were when `kept = snapshot(student, ...)` was taken.
+def restore(kept: dict[str, Any], lecture: Lecture, settings: Settings) -> None:
+    """Make gradebook and OUT/autograded what they were when `kept = snapshot(...)` was taken.
 
     Cells that the lecture got since then wait for a grade.
     """
-    then = kept["submission"]
+    student, then = kept["student"], kept["submission"]
     path = _autograded_path(student, lecture, settings)
 
     def work(session):

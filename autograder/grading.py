@@ -19,10 +19,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.prompt import Confirm
 from rich.table import Table
-from sqlalchemy.engine import make_url
 
 from . import export, farm, gradebook, intake, kernels, ledger, report, sandbox
-from .errors import CourseError, UsageError
+from .database import shown_url
+from .errors import CourseError, EngineError, UsageError
 from .exercises import Lecture, lecture_names, load_lecture
 from .files import storage_error
 from .grade import grade_submission
@@ -80,6 +80,7 @@ class _Walk:
         self.released, self.found, self.regrade = released, found, regrade
         self.keys: dict[str, tuple[str, str]] = {}  # student: (key, attempt) of what is under way
         self.kept = 0
+        self.unread: list[Report] = []  # folders that could not be read now
 
     def through(self, bar: Progress) -> None:
         task = bar.add_task(self.lecture.name, total=len(self.found))
@@ -93,11 +94,18 @@ class _Walk:
                 else:
                     save(done, key, attempt, self.lecture, self.settings, self.book, self.run)
                 bar.advance(task)
+        for failed in self.unread:
+            save(failed, "", "", self.lecture, self.settings, self.book, self.run)
 
     def changed(self, advance) -> Iterator[Submission]:
         """The submissions that are to be graded; the others are counted as kept."""
         for folder in self.found:
-            submission = intake.read(folder, self.lecture, self.released, self.settings)
+            try:
+                submission = intake.read(folder, self.lecture, self.released, self.settings)
+            except EngineError as error:
+                self.unread.append(farm.error_report(self.lecture, Submission(folder.student, self.lecture.name, None), str(error)))
+                advance()
+                continue
             key = ledger.score_key(submission, self.lecture, self.settings)
             if not self.regrade and self.book.kept(submission.student, key):
                 self.kept += 1
@@ -229,14 +237,21 @@ def _keep_what_was_handed_in(found, settings: Settings) -> None:
             continue
         try:
             shutil.rmtree(target, ignore_errors=True)
-            shutil.copytree(folder.folder, target, ignore=_links_and_large, ignore_dangling_symlinks=True)
+            shutil.copytree(folder.folder, target, ignore=_no_regular_file, ignore_dangling_symlinks=True)
+            _drop_unreadable_time(target / "timestamp.txt")
         except shutil.Error as error:
             log.info("%s: not everything could be copied: %s", folder.student, error)
         except OSError as error:
             raise storage_error(target, error) from error
 
 
-def _links_and_large(folder: str, names: list[str]) -> list[str]:
+def _drop_unreadable_time(path: Path) -> None:
+    """A timestamp.txt that is no time would stop formgrader for the whole class."""
+    if path.is_file() and intake.handed_in_at({path.name: path.read_bytes()[:100]}) is None:
+        path.unlink()
+
+
+def _no_regular_file(folder: str, names: list[str]) -> list[str]:
     paths = [Path(folder) / name for name in names]
     return [p.name for p in paths if p.is_symlink() or not (p.is_dir() or p.is_file())]
 
@@ -255,12 +270,7 @@ def _say_where(page: Path, settings: Settings, reports, walk: _Walk, err: Consol
     kept = f", {walk.kept} of them unchanged and kept" if walk.kept else ""
     err.print(f"\n{len(reports)} submissions of {walk.lecture.name}{kept}.", highlight=False)
     err.print(f"Report:     {page}", highlight=False, soft_wrap=True)
-    err.print(f"Gradebook:  {_shown_url(settings.db_url)}", highlight=False, soft_wrap=True)
-
-
-def _shown_url(url: str) -> str:
-    """A database URL without its password; of SQLite, the file."""
-    return url.removeprefix("sqlite:///") if url.startswith("sqlite:///") else make_url(url).render_as_string(hide_password=True)
+    err.print(f"Gradebook:  {shown_url(settings.db_url)}", highlight=False, soft_wrap=True)
 
 
 def _progress(err: Console) -> Progress:

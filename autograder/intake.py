@@ -1,7 +1,7 @@
 """A submitted folder becomes a Submission: found, read within limits, its notebook chosen and repaired.
 
-Whatever a student can hand in ends as a Submission, gradable or not, with a sentence that says why. Nothing handed in is
-ever changed on disk, and no link is followed.
+Whatever a student can hand in ends as a Submission, gradable or not, with a sentence that says why. Nothing handed in
+is ever changed on disk, and no link is followed.
 """
 
 import hashlib
@@ -29,7 +29,13 @@ MAX_FILES = 500  # files beside the notebook that are kept
 MAX_NOTEBOOKS = 20  # notebooks of one submission that are read
 MAX_DEPTH = 8  # folders in folders
 MAX_SAID = 10  # files left out that are named one by one
-LEFT_BEHIND = {"__macosx", "thumbs.db", "desktop.ini", "$recycle.bin", "system volume information"}  # by operating systems
+LEFT_BEHIND = {
+    "__macosx",
+    "thumbs.db",
+    "desktop.ini",
+    "$recycle.bin",
+    "system volume information",
+}  # by operating systems
 JUNK = LEFT_BEHIND | {"__pycache__", "node_modules", "venv"}  # and by tools, inside a student's folder
 RENAMED = (".ipynb.txt", ".json", ".txt")  # what browsers and systems make of .ipynb
 EXPECTED = "expected a folder that holds STUDENT/{lecture}/{lecture}.ipynb for every student"
@@ -82,7 +88,9 @@ def find(path: Path | str, lecture_name: str) -> list[Found]:
     own = _lecture_folder(path, lecture_name)
     if own is not None and not any(_lecture_folder(Path(e.path), lecture_name) for e in folders if e.path != str(own)):
         if _holds_students(own):
-            raise UsageError(f"{path} holds {own.name}/STUDENT; give {own} instead, or {expected.removeprefix('expected ')}")
+            raise UsageError(
+                f"{path} holds {own.name}/STUDENT; give {own} instead, or {expected.removeprefix('expected ')}"
+            )
         return [Found(student_id(path.name), lecture_name, own, path.name)]
     if notebooks and not folders:
         return [_one_student(path, lecture_name, notebooks, expected)]
@@ -130,7 +138,7 @@ def _found(entry: os.DirEntry, lecture_name: str) -> Found:
 
 
 def _lecture_folder(folder: Path, lecture_name: str) -> Path | None:
-    """The folder of the lecture inside a student's: of that name, or of one that differs in case and punctuation only."""
+    """The folder of the lecture inside a student's: of that name, or one that differs in case and punctuation only."""
     try:
         if folder.is_symlink() or not folder.is_dir():
             return None
@@ -179,7 +187,7 @@ def read(found: Found, lecture: Lecture, released_notebook_json: str, settings: 
             taken from `settings.course` and win over those handed in.
     Raises:
         CourseError: the released notebook cannot be read.
-        EngineError: the folder cannot be read now, for a reason that is not the student's (permissions, a failing disk).
+        EngineError: the folder cannot be read now, for a reason not the student's (permissions, a failing disk).
     """
     release, limit = release_of(released_notebook_json), int(settings.submission_mib * 2**20)
     if found.problem:
@@ -263,7 +271,7 @@ class Choice:
 
 
 def choose(listing: Listing, lecture_name: str, release: Release, limit: int, whole: bool = False) -> Choice:
-    """The notebook that counts: the one named after the lecture; else the one with most of the release in it, the newest last.
+    """The notebook that counts: the one named after the lecture; else that with most of the release, the newest last.
 
     A notebook that cannot be graded gives way to the next.
     """
@@ -311,13 +319,14 @@ def _prepared(path: str, read: Draft, release: Release, lecture_name: str) -> Ch
 
 
 def _another_notebook(read: Draft, lecture_name: str) -> str:
+    wanted = f"Hand in the {lecture_name}.ipynb that you worked on."
     if not any(cell.source.strip() for cell in read.cells):
-        return f"The notebook has no cells with anything in them. Hand in the {lecture_name}.ipynb that you worked on."
+        return f"The notebook has no cells with anything in them. {wanted}"
     if read.language:
-        return f"The notebook is written in {read.language}, and none of the exercises of {lecture_name} is in it. Work in the released notebook."
+        return f"The notebook is written in {read.language}, and has none of the exercises of {lecture_name}. {wanted}"
     other = next((cell.grade_id for cell in read.cells if cell.grade_id), "")
     hint = f" (it has {other[:60]!r}, which is of another one)" if other else ""
-    return f"None of the exercises of {lecture_name} is in the notebook{hint}. Hand in the {lecture_name}.ipynb that you worked on."
+    return f"None of the exercises of {lecture_name} is in the notebook{hint}. {wanted}"
 
 
 def _about_the_name(best: str, order: list[str], choices: dict[str, Choice], lecture_name: str) -> Iterator[str]:
@@ -376,7 +385,7 @@ def _files_beside(notebook: str, listing: Listing, limit: int) -> tuple[dict[str
             said.append(f"{_shown(name)} was left out: {reason}.")
         elif listing.sizes[path] > left or len(files) >= MAX_FILES:
             said.append(
-                f"{_shown(name)} ({listing.sizes[path] / 2**20:.1f} MiB) was left out: together the files are more than is read."
+                f"{_shown(name)} ({listing.sizes[path] / 2**20:.1f} MiB) was left out: it is more than is read in all."
             )
         else:
             content = listing.read(path)
@@ -409,7 +418,7 @@ def release_files(folder: Path, lecture_name: str) -> dict[str, bytes]:
 
 
 def handed_in_at(files: dict[str, bytes]) -> datetime | None:
-    """The time in timestamp.txt, as nbgrader writes it; in UTC where it names no zone. None when there is none to be read."""
+    """The time in timestamp.txt, as nbgrader writes it, UTC where it names no zone; None when there is none."""
     text = files.get("timestamp.txt", b"")[:100].decode("utf-8", "replace").strip().removesuffix("UTC").strip()
     try:
         time = datetime.fromisoformat(text)
@@ -419,7 +428,7 @@ def handed_in_at(files: dict[str, bytes]) -> datetime | None:
 
 
 def _digest(listing: Listing, limit: int) -> str:
-    """SHA-256 over every file: its path, size and content; the time of its last change instead where it is too much to read."""
+    """SHA-256 over every file: path, size and content, or the time of its last change where it is too large."""
     total, left = hashlib.sha256(), 2 * limit
     for path in sorted(listing.sizes):
         left -= listing.sizes[path]

@@ -1,7 +1,8 @@
 """An IPython kernel that starts inside a forked process, on sockets that were bound for it.
 
-The client's side binds five Unix sockets and listens on them before the fork; the kernel inherits them. So the sandbox needs no
-folder in which host and kernel can both write, nobody else can connect, and a client may connect before the kernel is there.
+The client's side binds five Unix sockets and listens on them before the fork; the kernel inherits them. So the sandbox
+needs no folder in which host and kernel can both write, nobody else can connect, and a client may connect before the
+kernel is there.
 """
 
 import os
@@ -21,6 +22,7 @@ import zmq  # noqa: E402
 from ipykernel.heartbeat import Heartbeat  # noqa: E402
 from ipykernel.iostream import IOPubThread  # noqa: E402
 from ipykernel.kernelapp import IPKernelApp  # noqa: E402
+from traitlets import List  # noqa: E402
 
 CHANNELS = ("shell", "iopub", "stdin", "control", "hb")  # the order in which listening descriptors are passed
 
@@ -40,7 +42,7 @@ class BoundHeartbeat(Heartbeat):
 class WarmKernelApp(IPKernelApp):
     """IPKernelApp without connection file, parent poller and debugger, on inherited sockets."""
 
-    default_extensions = []  # no %store: it would open a database in HOME
+    default_extensions = List()  # no %store: it would open a database in HOME
 
     def __init__(self, connection, listeners, own_network, **keywords):
         super().__init__(**keywords)
@@ -73,7 +75,7 @@ class WarmKernelApp(IPKernelApp):
         self.debug_shell_socket.disconnect(self.shell_socket.getsockopt(zmq.LAST_ENDPOINT))
 
     def init_iopub(self, context):
-        """IPKernelApp.init_sockets: forked children send what they print through loopback TCP, if the kernel may have that.
+        """IPKernelApp.init_sockets: forked children send what they print through loopback TCP, if the kernel may.
 
         libzmq ends the process when it may not; then children of the kernel print to nowhere.
         """

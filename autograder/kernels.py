@@ -10,9 +10,6 @@ import atexit
 import base64
 import contextlib
 import json
-import os
-import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -21,24 +18,21 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from queue import Empty
 
-from jupyter_client.asynchronous import AsyncKernelClient
-from jupyter_client.manager import AsyncKernelManager
 
 from . import preload, sandbox
 from .errors import EngineError
 from .exercises import Lecture
 from .limits import Limits
 from .probe import MIME
-from .provisioner import start_warm_kernel
 from .records import Probe, Reply, Submission, Transcript
+from .running import start_cold_kernel, start_warm_kernel
 from .settings import Settings
-from .warm import Zygote, ZygoteError
+from .warm import Zygote
 
 INTERRUPT_SECONDS = 3.0  # what a cell has to end by itself once it is interrupted
 POLL_SECONDS = 0.2
-MAX_REPLY = 96 << 20  # base64 characters of one reply
+MAX_REPLY = 15 << 20  # base64 characters of one reply; the connection takes messages of 16 MiB
 PRELOAD = ("autograder.check", "safetensors.torch", "lecture_pictures", "torch.testing")  # beside what the zygote imports anyway
-ENVIRONMENT = ("PATH", "LANG", "LC_ALL", "TZ", "VIRTUAL_ENV", "SYSTEMROOT")  # nothing else of ours reaches a kernel
 
 
 @dataclass
@@ -49,14 +43,12 @@ class Outcome:
         status: "ok", "error", "timeout" or "died".
         outputs: nbformat outputs, in order.
         reply: base64 text of the probe's reply, or None.
-        began: whether the kernel had started on it.
     """
 
     status: str = "died"
     outputs: list[dict] = field(default_factory=list)
     reply: str | None = None
     error: str = ""
-    began: bool = False
 
 
 def run(
@@ -115,6 +107,8 @@ class _Run:
     def __init__(self, submission, probes, settings, folder, hides):
         self.notebook = json.loads(submission.notebook)
         self.cells = [cell for cell in self.notebook["cells"] if cell["cell_type"] == "code"]
+        for cell in self.cells:
+            cell["outputs"], cell["execution_count"] = [], None  # what was handed in as output is nothing that happened
         self.probes = {probe.cell: probe for probe in probes}
         self.settings, self.folder, self.hides = settings, folder, hides
         self.replies: dict[str, Reply] = {probe.exercise: Reply(probe.exercise, failure="missing") for probe in probes}
@@ -128,7 +122,6 @@ class _Run:
         try:
             self.kernel = await self.start()
             for number, cell in enumerate(self.cells):
-                cell["outputs"], cell["execution_count"] = [], None
                 if self.out_of_time():
                     self.events.append(f"The time limit of {self.settings.submission_seconds:g} s for the whole notebook was reached.")
                     break
@@ -141,8 +134,8 @@ class _Run:
     async def start(self) -> "_Kernel":
         zygote = warm_up(self.settings, self.hides)
         try:
-            return await (_Warm.start(zygote, self.folder, self.settings) if zygote else _Cold.start(self.folder, self.settings))
-        except ZygoteError as error:
+            return await _Kernel.start(zygote, self.folder, self.settings, self.hides)
+        except (TimeoutError, OSError) as error:
             raise EngineError(f"no kernel could be started: {error}") from error
 
     def out_of_time(self) -> bool:
@@ -154,9 +147,6 @@ class _Run:
     async def cell(self, number: int, cell: dict) -> None:
         """Run one cell, its probe if it is graded, and bring a kernel back that it ended."""
         outcome = await self.execute(cell["source"])
-        if outcome.status == "died" and not outcome.began and self.worked:
-            await self.revive(self.worked.pop())  # the kernel ended between the cells: the one before it is to blame
-            outcome = await self.execute(cell["source"])
         cell["outputs"], cell["execution_count"] = self.kept(outcome.outputs), number + 1
         probe = self.probes.pop(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id"), None)
         if probe and outcome.status in ("ok", "error"):
@@ -165,7 +155,7 @@ class _Run:
             self.replies[probe.exercise] = Reply(probe.exercise, failure=self.failure(outcome))
         elif outcome.status == "ok":
             self.worked.append(number)
-        if not await self.kernel.alive():
+        if not self.kernel.alive():
             await self.revive(number)
 
     async def probe(self, probe: Probe) -> None:
@@ -195,7 +185,7 @@ class _Run:
             self.kernel = await self.start()
             for number in list(self.worked):
                 await self.execute(self.cells[number]["source"])
-                if not await self.kernel.alive():
+                if not self.kernel.alive():
                     self.worked.remove(number)  # it worked once, and not again
                     break
             else:
@@ -210,27 +200,29 @@ def _decoded(exercise: str, text: str) -> Reply:
 
 
 class _Kernel:
-    """A running kernel as this module drives it; how it was started is its subclasses' business."""
+    """A running kernel: a fork of the zygote behind the walls of the machine's level, or a cold process without any."""
 
-    client: AsyncKernelClient
+    def __init__(self, opened, kernel):
+        self.opened, self.kernel, self.client = opened, kernel, kernel.client
 
-    async def alive(self) -> bool:
-        raise NotImplementedError
+    @classmethod
+    async def start(cls, zygote: Zygote | None, folder: Path, settings: Settings, hides: tuple[str, ...]) -> "_Kernel":
+        limits = Limits(memory_mib=settings.memory_mib, cpu_seconds=int(settings.submission_seconds) + 1)
+        start = start_warm_kernel if zygote else start_cold_kernel
+        opened = start(zygote or sys.executable, files=folder, limits=limits, hides=hides)
+        return cls(opened, await opened.__aenter__())
 
-    async def interrupt(self) -> None:
-        raise NotImplementedError
-
-    async def kill(self) -> None:
-        """End it and all that it started, and wait until that is done."""
-        raise NotImplementedError
+    def alive(self) -> bool:
+        return not self.kernel.died.done()
 
     async def stop(self) -> None:
-        """Kill it, if it still runs, and close the connection."""
-        raise NotImplementedError
+        """Kill it, if it still runs, with all that it started, and close the connection."""
+        await self.opened.__aexit__(None, None, None)
 
     def why_it_died(self) -> str:
         """A key of FAILURES."""
-        return "died"
+        ended = self.kernel.died.result() if self.kernel.died.done() else None
+        return "memory" if ended and ended.stopped_by == "memory" else "died"
 
     async def execute(self, code: str, seconds: float, *, silent: bool, keep: int) -> Outcome:
         """Run `code` for at most `seconds`; keep at most `keep` bytes of its output."""
@@ -240,14 +232,14 @@ class _Kernel:
         while True:
             if time.monotonic() > deadline:
                 if interrupted:
-                    await self.kill()
+                    await self.kernel.kill()
                     break
-                await self.interrupt()
+                await self.kernel.interrupt()
                 deadline, interrupted = time.monotonic() + INTERRUPT_SECONDS, True
             try:
                 received = await self.client.get_iopub_msg(timeout=POLL_SECONDS)
             except Empty:
-                if not await self.alive():
+                if not self.alive():
                     break
                 continue
             except Exception:  # a message that does not even parse is noise of the student's making
@@ -257,12 +249,10 @@ class _Kernel:
             kind, content = received.get("msg_type"), received.get("content")
             if not isinstance(content, dict):
                 continue
-            if kind == "status":
-                outcome.began = True
-                if content.get("execution_state") == "idle":
-                    outcome.status = "error" if outcome.error else "ok"
-                    break
-            elif kind == "error":
+            if kind == "status" and content.get("execution_state") == "idle":
+                outcome.status = "error" if outcome.error else "ok"
+                break
+            if kind == "error":
                 outcome.error = f"{_text(content.get('ename'))}: {_text(content.get('evalue'))}"[:500]
             reply = content.get("data", {}).get(MIME) if kind == "display_data" and isinstance(content.get("data"), dict) else None
             if isinstance(reply, str) and len(reply) <= MAX_REPLY:
@@ -273,7 +263,7 @@ class _Kernel:
             outcome.status = "timeout"
         elif outcome.status != "died" and await self._asked_to_exit(message):
             outcome.status = "died"
-            await self.kill()
+            await self.kernel.kill()
         outcome.outputs = collected.outputs
         return outcome
 
@@ -288,74 +278,6 @@ class _Kernel:
                 payload = reply.get("content", {}).get("payload", [])
                 return isinstance(payload, list) and any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload)
         return False
-
-
-class _Warm(_Kernel):
-    """A fork of this process's zygote, behind the walls of the machine's sandbox level."""
-
-    @classmethod
-    async def start(cls, zygote: Zygote, folder: Path, settings: Settings) -> "_Warm":
-        self = cls()
-        limits = Limits(memory_mib=settings.memory_mib, cpu_seconds=int(settings.submission_seconds) + 1)
-        self.opened = start_warm_kernel(zygote, files=folder, limits=limits)
-        self.kernel = await self.opened.__aenter__()
-        self.client = self.kernel.client
-        return self
-
-    async def alive(self) -> bool:
-        return not self.kernel.died.done()
-
-    async def interrupt(self) -> None:
-        await self.kernel.interrupt()
-
-    async def kill(self) -> None:
-        await self.kernel.kill()
-
-    async def stop(self) -> None:
-        await self.opened.__aexit__(None, None, None)
-
-    def why_it_died(self) -> str:
-        ended = self.kernel.died.result() if self.kernel.died.done() else None
-        return "memory" if ended and ended.stopped_by == "memory" else "died"
-
-
-class _Cold(_Kernel):
-    """An ordinary kernel process, where there is nothing to fork from; it has no walls."""
-
-    @classmethod
-    async def start(cls, folder: Path, settings: Settings) -> "_Cold":
-        self = cls()
-        self.sockets = tempfile.mkdtemp(prefix="k-")
-        ipc = {} if os.name == "nt" else {"transport": "ipc", "ip": f"{self.sockets}/s"}
-        self.manager = AsyncKernelManager(kernel_name="python3", connection_file=f"{self.sockets}/c.json", **ipc)
-        environment = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
-        environment |= {"HOME": str(folder), "MPLCONFIGDIR": str(folder), "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
-        try:
-            await self.manager.start_kernel(cwd=str(folder), env=environment, extra_arguments=["--HistoryManager.enabled=False"])
-            self.client = self.manager.client()
-            self.client.start_channels()
-            await self.client.wait_for_ready(timeout=settings.start_seconds)
-        except (RuntimeError, OSError) as error:
-            raise EngineError(f"no kernel could be started: {error}") from error
-        return self
-
-    async def alive(self) -> bool:
-        return await self.manager.is_alive()
-
-    async def interrupt(self) -> None:
-        await self.manager.interrupt_kernel()
-
-    async def kill(self) -> None:
-        await self.manager.signal_kernel(signal.SIGKILL)
-        for _ in range(50):
-            if not await self.alive():
-                return
-            await asyncio.sleep(0.05)
-
-    async def stop(self) -> None:
-        self.client.stop_channels()
-        await self.manager.shutdown_kernel(now=True)
-        shutil.rmtree(self.sockets, ignore_errors=True)
 
 
 class _Outputs:

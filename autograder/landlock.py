@@ -35,8 +35,8 @@ def abi():
 def restrict(read, write, devices, network):
     """From now on, read beneath `read`, do everything but make devices beneath `write`, read and write the devices.
 
-    Paths that do not exist are left out. Where the kernel can, signals and abstract sockets stay within this domain, and
-    without `network` there is no TCP.
+    Paths that do not exist are left out. Where the kernel can, signals and abstract sockets stay within this domain,
+    and without `network` there is no TCP.
 
     Raises:
         OSError: no Landlock.

@@ -11,6 +11,7 @@ import json
 import re
 import textwrap
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from nbformat import NotebookNode
@@ -104,53 +105,82 @@ def _files(lecture, folder):
 
 def _secret_texts(lecture, texts):
     forms = {where: (_compact(text), _compact(_as_parsed(text)), _prose(text)) for where, text in texts.items()}
+    hints = {"".join(exercise.hints) for exercise in lecture.exercises}
     told = set()
-    for what, needle in secrets(lecture):
-        where = next((where for where, three in forms.items() if any(needle in form for form in three)), None)
-        if where and (what, where) not in told:
-            told.add((what, where))
-            yield f"{where} holds {what}"
+    for secret in secrets(lecture):
+        for where, three in forms.items():
+            allowed = secret.line and texts[where] in hints
+            if not allowed and (secret.what, where) not in told and any(secret.needle in form for form in three):
+                told.add((secret.what, where))
+                yield f"{where} holds {secret.what}"
+                break
     for where, text in texts.items():
         for mark in (notebooks.BEGIN, notebooks.END, "autograder.exercises", "@exercise("):
             if mark in text:
                 yield f"{where} holds {mark!r}, which belongs to the sources"
 
 
-def secrets(lecture: Lecture) -> Iterator[tuple[str, str]]:
-    """(what it is, the text as it is looked for) of everything that no student may find."""
+@dataclass(frozen=True)
+class Secret:
+    """A text that no student may find.
+
+    Attributes:
+        needle: the text as it is looked for.
+        line: it is one line of several: a hint may say it.
+    """
+
+    what: str
+    needle: str
+    line: bool = False
+
+
+def secrets(lecture: Lecture) -> Iterator[Secret]:
+    """Everything that no student may find."""
     cells = notebooks.read(notebooks.stored_path(lecture)).cells
     graded = {cell.metadata.get("nbgrader", {}).get("grade_id"): cell for cell in cells}
+    shown = [_compact(cell.source) for cell in cells if cell not in graded.values()]
     for exercise in lecture.exercises:
         id, solution = exercise.id, graded[exercise.id].source
         if exercise.written:
-            for name, text in (
-                ("rubric", exercise.rubric),
-                ("model answer", exercise.model_answer),
-                ("answer", solution),
-            ):
-                yield from ((f"the {name} of {id}", sentence) for sentence in _sentences(text))
+            yield from _sentences(f"the rubric of {id}", exercise.rubric)
+            yield from _sentences(f"the model answer of {id}", exercise.model_answer)
+            yield from _sentences(f"the answer of {id}", solution)
             continue
-        yield from _code(f"the solution of {id}", _between_marks(solution), lines=True)
-        yield from _code(f"the reference of {id}", _body(standalone_text(exercise.function, id)), lines=True)
-        yield from _code(f"the cases of {id}", _body(standalone_text(exercise.case_source, "cases")), lines=True)
-        for wrong in exercise.wrong_answers:
-            yield from _code(f"the wrong answer {wrong.code} of {id}", _body(standalone_text(wrong.function, id)))
+        yield from _code(f"the solution of {id}", _between_marks(solution))
+        yield from _code(f"the reference of {id}", _body(standalone_text(exercise.function, id)))
+        yield from _code(f"the cases of {id}", _body(standalone_text(exercise.case_source, "cases")))
         for right in exercise.right_answers:
-            yield from _code(f"a right answer of {id}", _body(standalone_text(right, id)))
+            yield from _whole(f"a right answer of {id}", _body(standalone_text(right, id)))
+        for wrong in exercise.wrong_answers:
+            for secret in _whole(f"the wrong answer {wrong.code} of {id}", _body(standalone_text(wrong.function, id))):
+                if not any(secret.needle in text for text in shown):  # what a lecture shows as wrong is no secret
+                    yield secret
     for cell in cells:
         if "instructor" in cell.metadata.get("tags", []):
-            yield from _code("an instructor's note", cell.source)
+            yield from _whole("an instructor's note", cell.source)
             if cell.cell_type == "markdown":
-                yield from (("an instructor's note", sentence) for sentence in _sentences(cell.source))
+                yield from _sentences("an instructor's note", cell.source)
 
 
-def _code(what, text, lines=False):
-    for whole in (_compact(text), _compact(_as_parsed(textwrap.dedent(text)))):
+def _code(what, text):
+    """The whole, and each line that is long enough to tell something."""
+    yield from _whole(what, text)
+    for line in text.splitlines():
+        if len(_compact(line)) >= TELLING_LINE and not line.lstrip().startswith(("import ", "from ")):
+            yield Secret(what, _compact(line), line=True)
+
+
+def _whole(what, text):
+    """The text as it stands, and as its tree would be written."""
+    for whole in dict.fromkeys((_compact(text), _compact(_as_parsed(textwrap.dedent(text))))):
         if len(whole) >= TRIVIAL:
-            yield what, whole
-    for line in map(_compact, text.splitlines() if lines else []):
-        if len(line) >= TELLING_LINE:
-            yield what, line
+            yield Secret(what, whole)
+
+
+def _sentences(what, text):
+    for part in map(_prose, re.split(r"[.!?;:\n]+", text)):
+        if len(part) >= TELLING_SENTENCE:
+            yield Secret(what, part)
 
 
 def _between_marks(source):
@@ -164,10 +194,6 @@ def _body(source):
     definition = ast.parse(source).body[0]
     documented = ast.get_docstring(definition) is not None
     return "\n".join(map(ast.unparse, definition.body[documented:]))
-
-
-def _sentences(text):
-    return [part for part in map(_prose, re.split(r"[.!?;:\n]+", text)) if len(part) >= TELLING_SENTENCE]
 
 
 def _compact(text):

@@ -7,13 +7,14 @@ from importlib import metadata
 from pathlib import Path
 
 from autograder.preload import COURSE
-from autograder.provisioner import start_warm_kernel
+from autograder.running import start_warm_kernel
 from autograder.warm import Zygote
 
 CELL_SECONDS = 600
-# What a module has if it can be imported again by its name. Parts of pydevd need a changed path, and no graded kernel debugs.
+# Modules that can be imported again by their name. Parts of pydevd need a changed path, and no graded kernel debugs.
 MODULES = """[name for name, module in __import__('sys').modules.items()
- if getattr(getattr(module, '__spec__', None), 'name', None) == name and not name.startswith(('pydevd', '_pydev', 'debugpy', '__'))]"""
+ if getattr(getattr(module, '__spec__', None), 'name', None) == name
+ and not name.startswith(('pydevd', '_pydev', 'debugpy', '__'))]"""
 
 
 async def learnt(notebook, cache, plan, files=None, hides=()):
@@ -55,15 +56,21 @@ async def run(sources, zygote, files):
     async with start_warm_kernel(zygote, files=files) as kernel:
         before = await loaded(kernel.client)
         for source in sources:
-            reply = await kernel.client.execute_interactive(source, timeout=CELL_SECONDS, output_hook=lambda message: None)
+            reply = await kernel.client.execute_interactive(
+                source, timeout=CELL_SECONDS, output_hook=lambda message: None
+            )
             if reply["content"]["status"] != "ok":
                 error = reply["content"]
-                raise RuntimeError(f"the notebook fails with {error['ename']}: {error['evalue']}, in the cell\n{source}")
+                raise RuntimeError(
+                    f"the notebook fails with {error['ename']}: {error['evalue']}, in the cell\n{source}"
+                )
         return [name for name in await loaded(kernel.client) if name not in before]
 
 
 async def loaded(client):
     """Names of the modules in the kernel."""
-    reply = await client.execute_interactive("", user_expressions={"names": f"__import__('json').dumps({MODULES})"}, silent=True)
+    reply = await client.execute_interactive(
+        "", user_expressions={"names": f"__import__('json').dumps({MODULES})"}, silent=True
+    )
     shown = reply["content"]["user_expressions"]["names"]["data"]["text/plain"]
     return json.loads(shown.strip("'"))

@@ -26,3 +26,6 @@ class Limits:
     open_files: int = 512
     message_mib: int = 16
     messages_waiting: int = 64
+
+
+DEFAULT = Limits()

@@ -1,7 +1,7 @@
 """A submitted notebook put back into the order and the marks of the released one.
 
-What the release marks is found again by its mark (nbgrader's grade_id) or, where marks are lost, by its text. Locked cells
-(the setup cell, the checks) become what was released; the student's answers and every other cell of theirs stay as they are.
+What the release marks is found again by its mark (nbgrader's grade_id) or, where marks are lost, by its text. Locked
+cells (the setup cell, the checks) become what was released; the student's answers and every other cell of theirs stay.
 """
 
 import copy
@@ -10,6 +10,7 @@ import re
 from ast import Assign, Call, Expr, Name, dump, get_source_segment
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from .draft import Cell, lines, syntax
@@ -153,7 +154,7 @@ def recognised(places: list[Place], release: Release) -> bool:
 
 
 def notebook_text(places: list[Place], release: Release) -> str:
-    """The JSON text (nbformat 4.5) of the repaired notebook: metadata from the release, no outputs, an id for every cell."""
+    """The JSON text (nbformat 4.5) of the repaired notebook: the release's metadata, no outputs, an id a cell."""
     reserved = {marked.raw.get("id") for marked in release.marked.values()}
     used, cells = set(reserved), []
     for number, place in enumerate(places, start=1):
@@ -203,7 +204,8 @@ def _take_marks(places: list[Place], release: Release, said: list[str]) -> None:
     if unknown:
         listed = ", ".join(_short(name) for name in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
         said.append(
-            f"{_count(len(unknown), 'cell')} marked for grading that this lecture does not have ({listed}): treated as ordinary."
+            f"{_count(len(unknown), 'cell')} marked for grading that this lecture does not have ({listed}): "
+            "treated as ordinary."
         )
 
 
@@ -224,7 +226,7 @@ def _join_split_answers(places: list[Place], release: Release, said: list[str]) 
 
 
 def _settle_doubles(places: list[Place], release: Release, said: list[str]) -> None:
-    """One cell keeps each mark: of answers the first that was worked on, of locked cells the first that is as released."""
+    """One cell keeps each mark: of answers the first that was worked on, of locked cells the first as released."""
     for id, marked in release.marked.items():
         claims = [place for place in places if place.id == id]
         if len(claims) < 2:
@@ -236,7 +238,8 @@ def _settle_doubles(places: list[Place], release: Release, said: list[str]) -> N
             if place is not kept:
                 place.id = ""
         for place in claims:
-            # What holds nothing of the student's is dropped: pieces of a locked cell, an empty answer that would undo the real one.
+            # What holds nothing of the student's is dropped: pieces of a locked cell, an empty answer that would undo
+            # the real one.
             theirs = (
                 not _is_part(place.cell.source, marked.source)
                 if wanted
@@ -292,7 +295,7 @@ def _written_by_text(marked: Marked, free: list[Place], places: list[Place], rel
     for place in texts:
         if _plain(place.cell.source) == _plain(marked.source):
             return place
-    for question, place in zip(places, places[1:], strict=False):
+    for question, place in pairwise(places):
         asked = marked.before.strip() and _plain(question.cell.source) == _plain(marked.before)
         if asked and not place.id and place.cell.kind != "code" and _plain(place.cell.source) not in release.sources:
             return place
@@ -324,7 +327,8 @@ def _prefer_later_answers(places: list[Place], release: Release, said: list[str]
         if others:
             kept.id, others[-1].id = "", marked.id
             said.append(
-                f"The {marked.name} was left as released; another cell that defines {marked.exercise} was taken as the answer."
+                f"The {marked.name} was left as released; another cell that defines {marked.exercise} "
+                "was taken as the answer."
             )
 
 
@@ -333,7 +337,8 @@ def _restore_kinds(places: list[Place], release: Release, said: list[str]) -> No
         if place.id and place.cell.kind != release.marked[place.id].raw["cell_type"]:
             kind = release.marked[place.id].raw["cell_type"]
             said.append(
-                f"The {release.marked[place.id].name} had become a {place.cell.kind} cell; it was made a {kind} cell again."
+                f"The {release.marked[place.id].name} had become a {place.cell.kind} cell; "
+                f"it was made a {kind} cell again."
             )
             place.cell = replace(place.cell, kind=kind, attachments={} if kind == "code" else place.cell.attachments)
 
@@ -352,15 +357,14 @@ def _restore_locked(places: list[Place], release: Release, said: list[str]) -> N
         if added:
             extra = Place(Cell("code", added))
             places.insert(at + (marked.role == "locked"), extra)
-            answer = release.answer(marked.exercise)
-            if answer and _binds(added, marked.exercise) and not any(other.id == answer.id for other in places):
-                extra.id = answer.id
+            missing = [a for a in release.of_role("answer") if _at(places, a.id) is None and _binds(added, a.exercise)]
+            extra.id = missing[0].id if missing else ""
         kept = "; what you added runs in a cell of its own" if added else ""
         said.append(f"The {marked.name} was changed; it was put back as released{kept}.")
 
 
 def _additions(own: str, released: str) -> str:
-    """The statements of `own` that are new: not released ones, no checks, and nothing that gives a released name another value."""
+    """The statements of `own` that are new: none that was released, no checks, nothing that rebinds a released name."""
     tree, reference = syntax(own), syntax(released)
     if tree is None or reference is None:
         return ""
@@ -435,7 +439,9 @@ def _put_back_missing(places: list[Place], release: Release, said: list[str]) ->
             if answer is None:
                 said.append(f"The {marked.name} is missing; the exercise counts as not answered.")
             else:
-                said.append(f"The {marked.name} is missing; {marked.exercise} is defined in another cell, which counts.")
+                said.append(
+                    f"The {marked.name} is missing; {marked.exercise} is defined in another cell, which counts."
+                )
             continue
         earlier = [at for other in ids[: ids.index(id)] if (at := _at(places, other)) is not None]
         after = answer if answer is not None and marked.role == "check" else max(earlier, default=-1)
@@ -458,7 +464,7 @@ def _at(places: list[Place], id: str) -> int | None:
 
 
 def _binds(source: str, name: str) -> bool:
-    """Whether the text gives `name` a meaning at top level; read line by line, so that broken code is understood, too."""
+    """Whether the text gives `name` a meaning at top level; read line by line, so that broken code is understood."""
     name = re.escape(name)
     return bool(
         re.search(
@@ -487,7 +493,7 @@ def _times(number: int) -> str:
 
 
 def similarity(cells: Iterable[Cell], release: Release) -> float:
-    """How much of the release is found again: marks (each counts 1), and for marks that are lost, texts (up to 1 in all)."""
+    """How much of the release is found again: marks, each of which counts 1, and texts, up to 1 in all."""
     cells = list(cells)
     shared = {cell.grade_id for cell in cells} & set(release.marked)
     texts = {_plain(cell.source) for cell in cells} & release.sources

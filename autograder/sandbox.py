@@ -1,8 +1,8 @@
 """How well this machine can lock a kernel in, found by trying to get out of one.
 
-    level = sandbox.level()        # at first call about half a second, then kept for this process
-    level.name, level.missing      # "watchdog", ("Memory of all processes together is limited by polling ...",)
-    sandbox.at_least()             # the same, or Refused below Landlock and seccomp
+level = sandbox.level()        # at first call about half a second, then kept for this process
+level.name, level.missing      # "watchdog", ("Memory of all processes together is limited by polling ...",)
+sandbox.at_least()             # the same, or Refused below Landlock and seccomp
 """
 
 import contextlib
@@ -28,17 +28,18 @@ BY_POLLING = (
     "Memory of several processes together is limited by polling 20 times a second: a burst can exceed it for a moment.",
 )
 SHARED = (
-    "A kernel shares process numbers and temporary file system with its zygote, which wipes them before the next kernel.",
+    "A kernel shares process numbers and scratch space with its zygote, which clears them before the next kernel.",
     "The limit on processes counts those of the same user outside the sandbox too.",
 )
 IN_THE_OPEN = (
     "A kernel has no root file system of its own: Landlock hides files, but names and sizes of some can be learnt.",
     "The total size and number of a kernel's files is limited by polling.",
+    "A hidden package that is installed in site-packages cannot be imported, but its files can be read.",
     "Children of a kernel cannot use sockets: DataLoader needs num_workers=0, and what they print is lost.",
 )
 NOTHING = (
-    "Student code runs with all the rights of the user who grades: it can read, change and send away whatever that user can.",
-    "Memory, processes, CPU and files of a kernel are not limited.",
+    "Student code has all the rights of the user who grades: it can read, change and send away whatever that user can.",
+    "The limits on memory, processes, CPU time and files hold for code that does not try to get around them.",
 )
 MISSING = {  # what is not isolated, by plan
     "strict": (),
@@ -87,8 +88,9 @@ def at_least(minimum=MINIMUM, trust_code=False):
     if names.index(found.name) > names.index(minimum) and not trust_code:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in found.why.items())
         raise Refused(
-            f"this machine offers sandbox level {found.name!r}, and at least {minimum!r} is needed to run code that is not "
-            f"trusted ({reasons}). Run on Linux with user namespaces or Landlock, or pass --trust-code if you trust every submission."
+            f"this machine offers sandbox level {found.name!r}, and at least {minimum!r} is needed to run code that is "
+            f"not trusted ({reasons}). Run on Linux with user namespaces or Landlock, or pass --trust-code if you "
+            "trust every submission."
         )
     return found
 
@@ -99,7 +101,7 @@ def remarks(plan):
     if plan.root and not version:
         yield "The kernel of this machine has no Landlock: files are protected by mounts only."
     if not plan.root and version < SIGNALS_SINCE and os.geteuid() != 0:
-        yield f"Landlock {version} does not confine signals (that needs 6, Linux 6.12): a kernel can end other programs of your user."
+        yield f"Landlock {version} does not confine signals (6 does, Linux 6.12): a kernel can end your other programs."
     if not plan.root and version < landlock.TRUNCATE_SINCE:
         yield f"Landlock {version} does not confine truncation (that needs 3, Linux 6.2)."
 
@@ -132,8 +134,8 @@ def try_out(plan):
     with tempfile.TemporaryDirectory() as folder, targets(folder) as aims, Zygote.start(plan, modules=()) as zygote:
         ours, theirs = socket.socketpair()
         request = {
-            "module": "autograder.selftest", "targets": aims, "env": clean("/tmp"), "cwd": None if plan.locks else folder,
-            "seed": 0, "threads": 1,
+            "module": "autograder.selftest", "targets": aims, "env": clean("/tmp"),
+            "cwd": None if plan.locks else folder, "seed": 0, "threads": 1,
         }  # fmt: skip
         forked = zygote.spawn(request, Limits(), [theirs])
         theirs.close()
@@ -157,8 +159,8 @@ def targets(folder):
     with socket.create_server(("127.0.0.1", 0)) as tcp, listening(f"{folder}/socket"), listening("\0" + abstract):
         os.chmod(f"{folder}/socket", 0o777)
         yield {
-            "file": secret, "folder": folder, "tcp": tcp.getsockname(), "path": f"{folder}/socket", "abstract": abstract,
-            "process": os.getpid(),
+            "file": secret, "folder": folder, "tcp": tcp.getsockname(), "path": f"{folder}/socket",
+            "abstract": abstract, "process": os.getpid(),
         }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """A system-call filter: what no graded notebook needs and an attacker does.
 
-The filter is a list of what is refused, because PyTorch's own use of the kernel changes from release to release. It stands behind
-namespaces and Landlock, and in front of what these do not cover.
+The filter is a list of what is refused, because PyTorch's own use of the kernel changes from release to release. It
+stands behind namespaces and Landlock, and in front of what these do not cover.
 
 Source: docs.kernel.org/userspace-api/seccomp_filter.html; numbers from asm/unistd_64.h and asm-generic/unistd.h.
 """
@@ -23,9 +23,10 @@ REFUSED = (
     ("kcmp", 312, 272), ("process_madvise", 440, 440), ("move_pages", 279, 239), ("migrate_pages", 256, 238),
     # namespaces and mounts
     ("mount", 165, 40), ("umount2", 166, 39), ("pivot_root", 155, 41), ("chroot", 161, 51), ("unshare", 272, 97),
-    ("setns", 308, 268), ("open_tree", 428, 428), ("move_mount", 429, 429), ("fsopen", 430, 430), ("fsconfig", 431, 431),
-    ("fsmount", 432, 432), ("fspick", 433, 433), ("mount_setattr", 442, 442), ("open_by_handle_at", 304, 265),
-    ("name_to_handle_at", 303, 264), ("quotactl", 179, 60), ("quotactl_fd", 443, 443), ("fanotify_init", 300, 262),
+    ("setns", 308, 268), ("open_tree", 428, 428), ("move_mount", 429, 429), ("fsopen", 430, 430),
+    ("fsconfig", 431, 431), ("fsmount", 432, 432), ("fspick", 433, 433), ("mount_setattr", 442, 442),
+    ("open_by_handle_at", 304, 265), ("name_to_handle_at", 303, 264), ("quotactl", 179, 60), ("quotactl_fd", 443, 443),
+    ("fanotify_init", 300, 262),
     # large parts of the kernel with a history of holes
     ("bpf", 321, 280), ("perf_event_open", 298, 241), ("userfaultfd", 323, 282), ("io_uring_setup", 425, 425),
     ("io_uring_enter", 426, 426), ("io_uring_register", 427, 427), ("add_key", 248, 217), ("request_key", 249, 218),
@@ -76,7 +77,10 @@ def program(machine, network, memory_files):
     if not memory_files:
         code += when(MEMFD_CREATE[machine], [refuse(errno.EPERM)])
     code += when(CLONE3, [refuse(errno.ENOSYS)])  # its flags cannot be inspected; the C library falls back to clone
-    code += when(CLONE[machine], [(LOAD, 0, 0, FIRST), (ANY_BIT, 0, 1, NEW_NAMESPACES), refuse(errno.EPERM), (RETURN, 0, 0, ALLOW)])
+    code += when(
+        CLONE[machine],
+        [(LOAD, 0, 0, FIRST), (ANY_BIT, 0, 1, NEW_NAMESPACES), refuse(errno.EPERM), (RETURN, 0, 0, ALLOW)],
+    )
     for number in SOCKETS[machine]:
         code += when(number, own_sockets() if network else only_pairs())
     if not network:  # Landlock does not cover sockets that have a path: D-Bus, Docker, an ssh agent

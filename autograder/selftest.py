@@ -11,7 +11,7 @@ NEWUSER = 0x10000000
 
 
 def run(request, listeners, ready, own_network):
-    """Try everything in TRIALS against the targets in the request; a dict of name to "it held" goes to the first socket."""
+    """Try all of TRIALS on the targets in the request; a dict of name to "it held" goes to the first socket."""
     held = {name: not trial(request["targets"]) for name, trial in TRIALS.items()}
     with socket.socket(fileno=listeners[0]) as answer:
         answer.sendall(json.dumps(held).encode())

@@ -6,8 +6,9 @@ import unicodedata
 
 LONGEST = 80  # characters; nbgrader's column holds 128, a file name 255 bytes
 
-# nbgrader globs folder names ([ ] * ?), splits on commas and plus signs, strips blanks at the ends, puts ids into URLs (/ % # \)
-# and on the command line (a leading dash); a control character or a quote breaks tables and logs; Windows refuses : " < > |.
+# nbgrader globs folder names ([ ] * ?), splits on commas and plus signs, strips blanks at the ends, puts ids into URLs
+# (/ % # \) and on the command line (a leading dash); a control character or a quote breaks tables and logs; Windows
+# refuses : " < > |.
 REFUSED = re.compile(
     r"""[\x00-\x1f\x7f-\x9f\ud800-\udfff\u2028\u2029\u202a-\u202e\u2066-\u2069/\\%#?*\[\]{}+,;:'"`<>|$&!=^~()]"""
 )

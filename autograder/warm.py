@@ -3,7 +3,7 @@
     zygote = Zygote.start(plan=PLANS["watchdog"])
     forked = zygote.spawn({"module": "autograder.kernel_app", ...}, Limits())
 
-Most callers want provisioner.start_warm_kernel, which does this and connects a client.
+Most callers want running.start_warm_kernel, which does this and connects a client.
 """
 
 import contextlib
@@ -18,13 +18,12 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autograder import bubblewrap, cgroup, folders, preload
 from autograder.errors import EngineError
-from autograder.limits import Limits
+from autograder.limits import DEFAULT
 from autograder.plans import PLANS
 
 START_SECONDS = 180
@@ -32,6 +31,7 @@ LARGEST_MESSAGE = 1 << 18
 FIRST_SLOT_UID, SLOTS = 61184, 4096  # a range that no account uses (systemd keeps it for passing services)
 NVIDIA = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", *(f"/dev/nvidia{i}" for i in range(16)))
 DEVICES = {"cpu": (), "cuda": NVIDIA}
+OF_A_GPU = {"cpu": (), "cuda": ("/sys",)}  # where its driver looks for the device
 KEPT = ("LANG", "LC_ALL", "TZ")  # of our environment; a zygote gets nothing else of it
 
 
@@ -43,7 +43,9 @@ class ZygoteError(EngineError):
 class Ended:
     """How a kernel ended.
 
-    code: exit code, or minus the signal; cpu_seconds: of all its processes; peak_mib: memory beyond the warm process's, as polled;
+    code: exit code, or minus the signal.
+    cpu_seconds: of all its processes.
+    peak_mib: memory beyond the warm process's; a lower bound where there is no control group.
     stopped_by: the limit for which it was killed ("memory", "cpu", "scratch"), or None.
     """
 
@@ -63,7 +65,9 @@ class Zygote:
         self.failed = {}
 
     @classmethod
-    def start(cls, plan=PLANS["none"], modules=preload.COURSE, hides=(), device="cpu", uid=None, shared=False, env=None):
+    def start(
+        cls, plan=PLANS["none"], modules=preload.COURSE, hides=(), device="cpu", uid=None, shared=False, env=None
+    ):
         """Start a zygote and wait until it is warm (seconds).
 
         Args:
@@ -71,7 +75,7 @@ class Zygote:
             hides: packages that cannot be imported in its kernels.
             device: "cpu", or "cuda" to let kernels use the GPU.
             uid: whom it becomes if we are root; by default a number derived from this process.
-            shared: whether it may have several kernels at a time.
+            shared: whether it may have several kernels at a time; without walls they are somebody's own, not limited.
             env: its environment, by default clean.
         Raises:
             ZygoteError: it did not start.
@@ -80,8 +84,13 @@ class Zygote:
             uid = uid or FIRST_SLOT_UID + os.getpid() % SLOTS
         group = cgroup.Group.create() if plan.cgroup else None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        visible = bubblewrap.visible(hides)
-        command = [*cls._command(plan, visible, hides, DEVICES[device], group), "-m", "autograder.zygote", str(theirs.fileno())]
+        visible = bubblewrap.visible(hides) + OF_A_GPU[device]
+        command = [
+            *cls._command(plan, visible, hides, DEVICES[device], group),
+            "-m",
+            "autograder.zygote",
+            str(theirs.fileno()),
+        ]
         home = folder_of(uid) if not plan.root else None
         environment = env or clean(home or "/tmp")
         with theirs:
@@ -90,7 +99,8 @@ class Zygote:
             )
         zygote = cls(process, ours, plan, tuple(hides), uid, group, shared, home)
         setup = {
-            "plan": plan.name, "modules": modules, "hides": hides, "uid": uid, "visible": visible, "devices": DEVICES[device],
+            "plan": plan.name, "modules": modules, "hides": hides, "uid": uid, "visible": visible,
+            "devices": DEVICES[device], "sweeps": plan.locks or not shared,
         }  # fmt: skip
         zygote._warm_up(setup)
         return zygote
@@ -121,11 +131,11 @@ class Zygote:
         """Whether it can be asked."""
         return self.process.poll() is None
 
-    def spawn(self, request, limits=Limits(), listeners=(), files=None):
+    def spawn(self, request, limits=DEFAULT, listeners=(), files=None):
         """Fork one kernel.
 
         Args:
-            request: "module", whose run() becomes the kernel; "env", "cwd" (None: its working folder), "seed", "threads".
+            request: "module", whose run() becomes the kernel; "env", "cwd" (None: its own folder), "seed", "threads".
             listeners: sockets that the kernel inherits.
             files: a folder whose regular files and folders are copied into the working folder.
         Returns:
@@ -185,7 +195,7 @@ class Zygote:
 
 
 class Forked:
-    """A forked kernel, in the shape of subprocess.Popen. It never goes by pid: that is another one outside its namespace."""
+    """A forked kernel, in the shape of subprocess.Popen. Its pid means something in its namespace only."""
 
     stdin = stdout = stderr = None
 
@@ -211,7 +221,9 @@ class Forked:
                 return None
             except OSError:
                 message = b""
-            self._end(Ended(**json.loads(message)) if message else Ended(-signal.SIGKILL))  # none: it died with the zygote
+            self._end(
+                Ended(**json.loads(message)) if message else Ended(-signal.SIGKILL)
+            )  # none: it died with the zygote
         return self.ended.code
 
     def _end(self, ended):
@@ -309,7 +321,9 @@ def packed(folder, limits):
                 continue
             left -= path.stat().st_size
             if left < 0:
-                raise ZygoteError(f"{folder} holds more than {limits.scratch_mib} MiB: raise scratch_mib or leave files out")
+                raise ZygoteError(
+                    f"{folder} holds more than {limits.scratch_mib} MiB: raise scratch_mib or leave files out"
+                )
             tar.add(path, path.relative_to(folder), recursive=False, filter=_anonymous)
     return archive.getvalue()
 

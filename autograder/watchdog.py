@@ -1,6 +1,6 @@
 """Whether a tree of processes uses more than it may, read from /proc.
 
-It polls: what is allocated and freed, or burnt by a process that ends, between two polls is not seen. A control group has no such gap.
+It polls: what is allocated and freed between two polls is not seen. A control group has no such gap.
 """
 
 import contextlib

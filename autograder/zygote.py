@@ -1,9 +1,10 @@
 """The warm process: imports everything once, then forks a kernel for each request.
 
-Started by autograder.warm as `python -m autograder.zygote DESCRIPTOR`, where the descriptor is one end of a SOCK_SEQPACKET
-socket pair. There is no path and no listener that a student's process could connect to, and when the other end closes, the zygote
-ends and every kernel with it. What it holds in memory every kernel can read, so requests come in a file that only the fork
-reads. It must have exactly one thread at each fork: a fork of a process with a thread pool hangs in its first parallel operation.
+Started by autograder.warm as `python -m autograder.zygote DESCRIPTOR`, where the descriptor is one end of a
+SOCK_SEQPACKET socket pair. There is no path and no listener that a student's process could connect to, and when the
+other end closes, the zygote ends and every kernel with it. What it holds in memory every kernel can read, so requests
+come in a file that only the fork reads. It must have exactly one thread at each fork: a fork of a process with a thread
+pool hangs in its first parallel operation.
 
 Messages, each one JSON object:
     in   a Setup, once; then for each kernel {"limits": ..., "scratch": path or null} with its descriptors: the kernel's
@@ -40,7 +41,7 @@ STUDENT = 1000  # what a kernel sees as its user id
 
 @dataclass(frozen=True)
 class Setup:
-    """How a zygote is to be: the name of a plan, modules to import and modules to hide, and whom to become if it is root."""
+    """How a zygote is to be: name of a plan, modules to import, packages to hide, whom to become if it is root."""
 
     plan: str
     modules: tuple[str, ...] = ()
@@ -48,6 +49,7 @@ class Setup:
     uid: int | None = None
     visible: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    sweeps: bool = True  # whether what a kernel leaves behind is killed
 
 
 @dataclass
@@ -69,7 +71,7 @@ def main():
     setup = Setup(**json.loads(control.recv(LARGEST_MESSAGE)))
     plan = PLANS[setup.plan]
     try:
-        settle(plan, setup.uid)
+        settle(plan, setup.uid, setup.sweeps)
         sys.meta_path.insert(0, preload.Hidden(setup.hides))
         failed = preload.import_all(setup.modules)
         preload.touch()
@@ -88,16 +90,16 @@ def tell(connection, **message):
         connection.send(json.dumps(message).encode())
 
 
-def settle(plan, uid):
+def settle(plan, uid, sweeps):
     """Give up root, and with namespaces become the first process of our own."""
     root = os.geteuid() == 0 and uid is not None
     if root and plan.namespaces:
-        mount_proc()  # the one that bubblewrap mounts for root has covered parts, below which we could not mount another
+        mount_proc()  # bubblewrap's has covered parts for root, and below these no other may be mounted
     if root:
         linux.become(uid)
     if plan.namespaces:
         own_namespaces()
-    elif plan.locks:
+    elif sweeps:
         linux.prctl(linux.SET_CHILD_SUBREAPER, 1)  # orphans of a kernel come to us and are killed
     os.listdir(os.path.dirname(os.__file__))  # a clear error where this user cannot read Python's own library
 
@@ -130,11 +132,11 @@ def why_not_fork():
     """The reason why a fork would be broken now, or None."""
     threads = len(os.listdir("/proc/self/task"))
     if threads != 1:
-        return f"the zygote has {threads} threads where it must have 1: leave the module that started one out of the preload"
+        return f"the zygote has {threads} threads where it must have 1: leave out the module that starts one"
     with contextlib.suppress(OSError):
         cuda = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW)
         if cuda.cuDeviceGetCount(ctypes.byref(ctypes.c_int())) != CUDA_ERROR_NOT_INITIALIZED:
-            return "CUDA is initialised in the zygote: leave the module that did it out of the preload, or use cold kernels"
+            return "CUDA is initialised in the zygote: leave out the module that does it, or use cold kernels"
     return None
 
 
@@ -167,7 +169,7 @@ class Server:
                 return self.request()
             if kernel := self.by_descriptor.get(descriptor):
                 self.ended(kernel) if descriptor == kernel.pidfd else self.message(kernel)
-        if self.plan.locks:
+        if self.setup.sweeps:
             self.watch()
 
     def request(self):
@@ -196,7 +198,7 @@ class Server:
             fork.become_kernel(self.plan, limits, room, descriptors)
         if init:
             linux.setns(self.own_processes, linux.NEWPID)
-        counted = None if self.plan.namespaces else scratch
+        counted = None if self.plan.namespaces else scratch  # a file system of its own has a quota
         dog = watchdog.Watchdog([pid] + [init] * bool(init), limits, self.warm, counted)
         kernel = Kernel(connection, pid, os.pidfd_open(pid), init, dog)
         self.kernels[pid] = kernel

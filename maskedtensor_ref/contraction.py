@@ -1,4 +1,5 @@
 """Contractions: products, then a sum; a result is specified where some term has all its factors."""
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -21,7 +22,7 @@ def product(func, pairs, call):
         return call(list(pairs))
     pairs = [whole(p).dense() for p in pairs]
     data = call([p.filled(0) for p in pairs])
-    if any(p.data.numel() == 0 for p in pairs):                     # a sum of no terms is zero, and nothing is missing
+    if any(p.data.numel() == 0 for p in pairs):  # a sum of no terms is zero, and nothing is missing
         return Pair(data, torch.ones((), dtype=torch.bool, device=data.device).expand(data.shape))
     terms = call([p.mask.to(torch.float32) for p in pairs])
     return Pair(data, terms > 0)
@@ -42,7 +43,9 @@ def reflected(func, x, other):
 def einsum(func, equation, *operands):
     """Any number of factors."""
     if not isinstance(equation, str):
-        raise NotImplementedError("einsum with sublists of numbers: write the equation as a string, such as 'ij,jk->ik'")
+        raise NotImplementedError(
+            "einsum with sublists of numbers: write the equation as a string, such as 'ij,jk->ik'"
+        )
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = operands[0]
     return product(func, operands, lambda ts: func(equation, *ts))
@@ -93,7 +96,7 @@ def convolution(func, x, weight, bias=None, *args, **kwargs):
     """A sum of products over a window: specified where the window holds a specified element; padding holds none."""
     call = lambda ts: func(*ts, None, *args, **kwargs)  # noqa: E731
     out = product(func, [x, weight], call)
-    if isinstance(out, Pair) and "transpose" in func.__name__:                                # between strides nothing is summed, so nothing missing
+    if isinstance(out, Pair) and "transpose" in func.__name__:  # between strides nothing is summed, so nothing missing
         every = call([torch.ones(t.shape, device=out.data.device) for t in (x, weight)])
         out = Pair(out.data, out.mask | (every == 0))
     if bias is None:
@@ -139,7 +142,9 @@ def attention(func, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=
     attn_mask follows torch: bool with True for what takes part, or numbers to add.
     """
     if enable_gqa:
-        raise NotImplementedError("scaled_dot_product_attention with enable_gqa: repeat the heads of key and value first")
+        raise NotImplementedError(
+            "scaled_dot_product_attention with enable_gqa: repeat the heads of key and value first"
+        )
     scale = query.shape[-1] ** -0.5 if scale is None else scale
     scores = product(func, [query, key], lambda ts: ts[0] @ ts[1].transpose(-2, -1))
     scores = Pair(scores.data * scale, scores.mask)

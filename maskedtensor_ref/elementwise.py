@@ -1,11 +1,12 @@
 """Elementwise operations: an element is specified where every operand specifies it."""
+
 from functools import reduce
 
 import torch
 from torch import Tensor
 
 from . import policy
-from .pair import Pair, select
+from .pair import Pair, broadcast, select
 from .storage import relayout, same_mask
 
 
@@ -20,13 +21,13 @@ def elementwise(identity=None, always_filled=False):
 
     def rule(func, *args, **kwargs):
         pairs = operands(args, kwargs)
-        if not pairs:                                               # a step of another rule, on plain operands
+        if not pairs:  # a step of another rule, on plain operands
             return func(*args, **kwargs)
         lead = pairs[0]
         mask, places, layout = lead.mask, lead.places, None
         shared = all(p.mask is mask and p.places is places for p in pairs)
         union = identity is not None and len(args) > 1 and policy.current() == "union"
-        if union or not shared or places is not None and any(_is_content(a) for a in (*args, *kwargs.values())):
+        if union or not shared or (places is not None and any(_is_content(a) for a in (*args, *kwargs.values()))):
             mask, places, layout, args, kwargs = meet(func, args, kwargs, identity if union else None)
         args = [read(a, mask, lead.data, always_filled) for a in args]
         if kwargs:
@@ -57,9 +58,9 @@ def read(a, mask, lead, always=False):
     elif not always and (a.is_floating_point() or a.is_complex() or a.dtype == torch.bool or a.dim() == 0):
         return a
     if a.shape != mask.shape:
-        if a.dim() == 0:                                            # expanded, it would promote as other tensors do
+        if a.dim() == 0:  # expanded, it would promote as other tensors do
             a = a.to(torch.result_type(a, lead))
-        shape = torch.broadcast_shapes(a.shape, mask.shape)
+        shape = broadcast(a.shape, mask.shape)
         a, mask = a.expand(shape), mask.expand(shape)
     return select(mask, a, 1)
 
@@ -84,14 +85,18 @@ def meet(func, args, kwargs, identity=None):
     """
     keys = list(kwargs)
     contents = [*args, *kwargs.values()]
-    shape = torch.broadcast_shapes(*(tuple(a.shape) for a in contents if isinstance(a, (Pair, Tensor))))
+    shape = broadcast(*(tuple(a.shape) for a in contents if isinstance(a, (Pair, Tensor))))
     contents = [_number(a, shape) for a in contents]
     pairs = [a for a in contents if type(a) is Pair]
-    if not pairs:                                                   # every operand was a 0-d tensor or counts as one
+    if not pairs:  # every operand was a 0-d tensor or counts as one
         pairs = [Pair(a, torch.ones((), dtype=torch.bool, device=a.device)) for a in contents if isinstance(a, Tensor)]
     lead, layout = pairs[0], None
-    if lead.places is not None and identity is None and shape == lead.shape \
-            and all(lead.places.same(p.places) for p in pairs):
+    if (
+        lead.places is not None
+        and identity is None
+        and shape == lead.shape
+        and all(lead.places.same(p.places) for p in pairs)
+    ):
         places = lead.places
         contents = [places.gather(a.to_dense().expand(shape)) if _is_content(a) else a for a in contents]
     else:
@@ -133,11 +138,16 @@ def _difference(func, a, b, name):
     a, b = torch.broadcast_tensors(a, b)
     first = (a != b).nonzero()[0].tolist()
     here = tuple(first)
-    cure = ('choose with mask_policy("intersection") or mask_policy("union")' if name == "match" else
-            'this operation has no identity, so mask_policy("union") cannot read what is missing: '
-            'choose mask_policy("intersection")')
-    return (f"Input masks must match. Those of the operands of {getattr(func, '__name__', func)} first differ at {here}: "
-            f"{bool(a[here])} and {bool(b[here])}. Either {cure}, or make one operand plain with .to_tensor(value)")
+    cure = (
+        'choose with mask_policy("intersection") or mask_policy("union")'
+        if name == "match"
+        else 'this operation has no identity, so mask_policy("union") cannot read what is missing: '
+        'choose mask_policy("intersection")'
+    )
+    return (
+        f"Input masks must match. Those of the operands of {getattr(func, '__name__', func)} first differ at {here}: "
+        f"{bool(a[here])} and {bool(b[here])}. Either {cure}, or make one operand plain with .to_tensor(value)"
+    )
 
 
 def _is_content(a):
@@ -146,7 +156,12 @@ def _is_content(a):
 
 def _number(a, shape):
     """A specified 0-d operand of a larger operation counts as the number it is, so that m / m.sum() means something."""
-    if type(a) is Pair and a.data.dim() == 0 and a.places is None and len(shape) > 0 \
-            and (a.mask.is_meta or bool(a.mask)):
+    if (
+        type(a) is Pair
+        and a.data.dim() == 0
+        and a.places is None
+        and len(shape) > 0
+        and (a.mask.is_meta or bool(a.mask))
+    ):
         return a.data
     return a

@@ -4,12 +4,12 @@ Autograd runs on the data, below the mask, so a rule that is right forward is ri
 as_masked_tensor is a masked gradient; the engine then carries it through the layers in front, and everything it does
 there arrives in `engine`. That is not the user's arithmetic: accumulation counts missing as zero.
 """
-import torch
 
+import torch
 
 from .elementwise import operands, under
 from .movement import movement
-from .pair import Pair, any_of, select, whole
+from .pair import Pair, any_of, broadcast, select, whole
 
 
 def backward(func, x, gradient=None, *args, **kwargs):
@@ -23,9 +23,11 @@ def backward(func, x, gradient=None, *args, **kwargs):
 def _root(x, gradient):
     """The gradient of x that backward starts from: zero where x is unspecified, or where the gradient is."""
     if gradient is None:
-        if x.data.numel() != 1 or len(x.shape) > 0 and x.shape.numel() != 1:
-            raise RuntimeError("grad can be implicitly created only for scalar outputs: "
-                               f"x has shape {tuple(x.shape)}; reduce it first, or give gradient=")
+        if x.data.numel() != 1 or (len(x.shape) > 0 and x.shape.numel() != 1):
+            raise RuntimeError(
+                "grad can be implicitly created only for scalar outputs: "
+                f"x has shape {tuple(x.shape)}; reduce it first, or give gradient="
+            )
         gradient = torch.ones_like(x.data)
     if isinstance(gradient, Pair):
         if x.places is not None and x.places.same(gradient.places):
@@ -55,10 +57,16 @@ def gradients(func, outputs, inputs, grad_outputs=None, *args, **kwargs):
     inputs = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
     given = grad_outputs if isinstance(grad_outputs, (tuple, list)) else (grad_outputs,) * len(outputs)
     roots = [_root(o, g) if isinstance(o, Pair) else g for o, g in zip(outputs, given, strict=True)]
-    found = func([o.data if isinstance(o, Pair) else o for o in outputs],
-                 [i.data if isinstance(i, Pair) else i for i in inputs], roots, *args, **kwargs)
-    return tuple(_under_leaf(g, i) if isinstance(i, Pair) and g is not None else g
-                 for g, i in zip(found, inputs, strict=True))
+    found = func(
+        [o.data if isinstance(o, Pair) else o for o in outputs],
+        [i.data if isinstance(i, Pair) else i for i in inputs],
+        roots,
+        *args,
+        **kwargs,
+    )
+    return tuple(
+        _under_leaf(g, i) if isinstance(i, Pair) and g is not None else g for g, i in zip(found, inputs, strict=True)
+    )
 
 
 def _bare(g):
@@ -86,8 +94,9 @@ def set_grad(func, x, g):
     if isinstance(x, Pair):
         g = g.data if isinstance(g, Pair) else g
         return func(x.data, g)
-    raise TypeError("the grad of a plain tensor cannot be set to a MaskedTensor here: let backward() do it, "
-                    "or set g.to_tensor(0)")
+    raise TypeError(
+        "the grad of a plain tensor cannot be set to a MaskedTensor here: let backward() do it, or set g.to_tensor(0)"
+    )
 
 
 def accumulate(a, b, alpha=1):
@@ -100,10 +109,49 @@ def accumulate(a, b, alpha=1):
 
 
 KEEPING = {"detach", "clone", "alias", "_to_copy", "lift_fresh", "view_as", "contiguous"}
-MOVING = {"view", "_unsafe_view", "reshape", "_reshape_alias", "expand", "t", "transpose", "permute", "squeeze", "unsqueeze",
-          "select", "slice", "index_select", "split", "split_with_sizes", "unbind", "diagonal", "narrow", "flip", "roll", "movedim"}
-ELEMENTWISE = {"mul", "div", "neg", "pow", "tanh_backward", "sigmoid_backward", "threshold_backward", "rsqrt", "sqrt", "exp",
-               "reciprocal", "sgn", "abs", "conj", "_conj", "gelu_backward", "silu_backward", "leaky_relu_backward"}
+MOVING = {
+    "view",
+    "_unsafe_view",
+    "reshape",
+    "_reshape_alias",
+    "expand",
+    "t",
+    "transpose",
+    "permute",
+    "squeeze",
+    "unsqueeze",
+    "select",
+    "slice",
+    "index_select",
+    "split",
+    "split_with_sizes",
+    "unbind",
+    "diagonal",
+    "narrow",
+    "flip",
+    "roll",
+    "movedim",
+}
+ELEMENTWISE = {
+    "mul",
+    "div",
+    "neg",
+    "pow",
+    "tanh_backward",
+    "sigmoid_backward",
+    "threshold_backward",
+    "rsqrt",
+    "sqrt",
+    "exp",
+    "reciprocal",
+    "sgn",
+    "abs",
+    "conj",
+    "_conj",
+    "gelu_backward",
+    "silu_backward",
+    "leaky_relu_backward",
+}
 CREATING = {"empty_like", "zeros_like", "ones_like", "full_like", "new_zeros", "new_empty", "new_empty_strided"}
 
 
@@ -136,20 +184,34 @@ def engine(name, func, args, kwargs):
         return movement(func, first, *args[1:], **kwargs)
     if strided and name in ELEMENTWISE:
         mask = _common(operands(args, kwargs))
-        out = func(*(select(mask.expand(a.shape), a.data, 1) if isinstance(a, Pair) and a.shape == mask.shape else
-                     a.filled(1) if isinstance(a, Pair) else a for a in args), **kwargs)
+        out = func(
+            *(
+                select(mask.expand(a.shape), a.data, 1)
+                if isinstance(a, Pair) and a.shape == mask.shape
+                else a.filled(1)
+                if isinstance(a, Pair)
+                else a
+                for a in args
+            ),
+            **kwargs,
+        )
         return under(out, mask)
     if strided and name == "sum" and isinstance(first, Pair):
         dims = args[1] if len(args) > 1 and args[1] else ()
         keepdim = args[2] if len(args) > 2 else kwargs.get("keepdim", False)
         return Pair(func(first.filled(0), *args[1:], **kwargs), any_of(first.mask, tuple(dims), keepdim))
-    read = lambda a: a.dense().filled(0) if isinstance(a, Pair) else \
-        type(a)(map(read, a)) if isinstance(a, (list, tuple)) else a  # noqa: E731
-    return func(*map(read, args), **{k: read(v) for k, v in kwargs.items()})
+    return func(*map(_missing_is_zero, args), **{k: _missing_is_zero(v) for k, v in kwargs.items()})
+
+
+def _missing_is_zero(a):
+    """An argument with every Pair read as a plain strided tensor."""
+    if isinstance(a, Pair):
+        return a.dense().filled(0)
+    return type(a)(map(_missing_is_zero, a)) if isinstance(a, (list, tuple)) else a
 
 
 def _common(pairs):
-    shape = torch.broadcast_shapes(*(p.mask.shape for p in pairs))
+    shape = broadcast(*(p.mask.shape for p in pairs))
     mask = pairs[0].mask.expand(shape)
     for p in pairs[1:]:
         mask = mask if p.mask is mask else mask & p.mask
@@ -172,7 +234,7 @@ class Enter(torch.autograd.Function):
 
 
 class Choose(torch.autograd.Function):
-    """An operand of a selection: what was not chosen receives a missing gradient, which no division by zero can touch."""
+    """An operand of a selection: what was not chosen receives a missing gradient, which no 0 / 0 can touch."""
 
     @staticmethod
     def forward(ctx, y, chosen):
@@ -185,8 +247,6 @@ class Choose(torch.autograd.Function):
         pair = getattr(g, "_pair", None)
         if pair is not None:
             return Enter.dressed(Pair(pair.data, pair.mask & chosen)), None
-        if torch.is_grad_enabled():                                 # create_graph: a plain gradient has a graph
+        if torch.is_grad_enabled():  # create_graph: a plain gradient has a graph
             return select(chosen, g, 0), None
         return Enter.dressed(Pair(g, chosen)), None
-
-

@@ -1,4 +1,5 @@
 """Layers of a network: pooling, gated units and losses, each from the rules of its parts."""
+
 import inspect
 from functools import cache
 
@@ -22,9 +23,9 @@ def mean_pool(func, x, *args, **kwargs):
     """
     x = x.dense()
     data = func(x.filled(0), *args, **kwargs)
-    share = 1 - func((~x.mask).to(data.dtype), *args, **kwargs)     # of each window, what is specified
+    share = 1 - func((~x.mask).to(data.dtype), *args, **kwargs)  # of each window, what is specified
     some = func(x.mask.to(data.dtype), *args, **kwargs) != 0
-    overridden = kwargs.get("divisor_override") or len(args) > 5 and args[5]
+    overridden = kwargs.get("divisor_override") or (len(args) > 5 and args[5])
     return Pair(data if overridden else data / select(some, share, 1), some)
 
 
@@ -81,15 +82,17 @@ def _arguments(func, args, kwargs):
     named = dict(bound.arguments)
     for old in ("size_average", "reduce"):
         if named.pop(old, None) is not None:
-            raise NotImplementedError(f"{func.__name__} got the deprecated {old}: give reduction='mean', 'sum' or 'none'")
+            raise NotImplementedError(
+                f"{func.__name__} got the deprecated {old}: give reduction='mean', 'sum' or 'none'"
+            )
     return named, named.pop("reduction", "mean")
 
 
-def reduced(func, loss, reduction, weight=None):
+def reduced(func, loss, reduction):
     """A loss per element, reduced over what is specified.
 
     Args:
-        reduction: "none", "sum", "mean" or "batchmean". weight: what mean divides by, one number per element.
+        reduction: "none", "sum", "mean" or "batchmean".
     """
     dims = tuple(range(loss.data.dim()))
     some = any_of(loss.mask, dims)
@@ -101,11 +104,10 @@ def reduced(func, loss, reduction, weight=None):
         rows = any_of(loss.mask.flatten(1), (1,)) if loss.data.dim() > 1 else loss.mask
         return Pair(loss.filled(0).sum() / count(rows, ()).clamp(min=1), some)
     if reduction == "mean":
-        if weight is not None:
-            return Pair(loss.filled(0).sum() / select(some, select(loss.mask, weight, 0).sum(), 1), some)
         return Pair(centre(loss, dims, False)[0], some)
-    raise ValueError(f"{reduction!r} is not a valid value for reduction of {func.__name__}: "
-                     "expected 'none', 'mean' or 'sum'")
+    raise ValueError(
+        f"{reduction!r} is not a valid value for reduction of {func.__name__}: expected 'none', 'mean' or 'sum'"
+    )
 
 
 def loss(func, *args, **kwargs):
@@ -123,29 +125,38 @@ def nll_loss(func, *args, **kwargs):
 
 
 def _picked(func, logp, target, weight, ignore_index, reduction, smoothing=0.0):
-    if isinstance(target, Pair):
-        t = target.dense()
-        target = torch.where(t.mask, t.data, ignore_index)
+    """The loss of log-probabilities and class numbers; what is ignored is a specified zero that no mean counts."""
+    known = target.dense().mask if isinstance(target, Pair) else None
+    if known is not None:
+        target = torch.where(known, target.dense().data, ignore_index)
     classes = 1 if logp.data.dim() > 1 else 0
     kept = target != ignore_index
-    index = torch.where(kept, target, 0).unsqueeze(classes)
-    mask = logp.mask.gather(classes, index).squeeze(classes) & kept
-    w = torch.ones(target.shape, dtype=logp.data.dtype, device=target.device) if weight is None \
-        else weight[torch.where(kept, target, 0)]
-    out = -select(mask, logp.data.gather(classes, index).squeeze(classes), 0) * w
+    ignored = ~kept if known is None else ~kept & known
+    index = torch.where(kept, target, 0)
+    found = logp.mask.gather(classes, index.unsqueeze(classes)).squeeze(classes) & kept
+    w = kept.to(logp.data.dtype) if weight is None else weight[index] * kept
+    out = -select(found, logp.data.gather(classes, index.unsqueeze(classes)).squeeze(classes), 0) * w
     if smoothing:
         per_class = logp.filled(0)
         if weight is not None:
             per_class = per_class * weight.reshape(-1, *(1,) * (logp.data.dim() - 1 - classes))
         n = count(logp.mask, (classes,)).clamp(min=1)
-        out = (1 - smoothing) * out - smoothing * per_class.sum(classes) / n
-    return reduced(func, Pair(out, mask), reduction, w)
+        out = (1 - smoothing) * out - smoothing * select(kept, per_class.sum(classes) / n, 0)
+    if reduction != "mean":
+        return reduced(func, Pair(out, found | ignored), reduction)
+    total = select(found, w, 0).sum()
+    return Pair(select(found, out, 0).sum() / total, found.any() | ignored.all())
 
 
 def cross_entropy(func, *args, **kwargs):
     """log_softmax over the specified classes, then nll_loss, or the product with class probabilities."""
     named, reduction = _arguments(func, args, kwargs)
-    x, target, weight, smoothing = whole(named["input"]).dense(), named["target"], named["weight"], named["label_smoothing"]
+    x, target, weight, smoothing = (
+        whole(named["input"]).dense(),
+        named["target"],
+        named["weight"],
+        named["label_smoothing"],
+    )
     classes = 1 if x.data.dim() > 1 else 0
     logp = softmax_over(x, classes, of=torch.log_softmax)
     dtype = target.data.dtype if isinstance(target, Pair) else target.dtype

@@ -1,4 +1,5 @@
 """What a layout is: a strided block of values, and places that say where each value goes."""
+
 import warnings
 
 import torch
@@ -32,8 +33,10 @@ class Places:
             return t.values(), Places(t.layout, t.shape, t.indices())
         if t.layout == torch.sparse_csr and t.dim() == 2:
             return t.values(), Places(t.layout, t.shape, (t.crow_indices(), t.col_indices()))
-        raise TypeError(f"layout {t.layout} with {t.dim()} dimensions is not supported: a MaskedTensor is strided, "
-                        f"sparse COO (also hybrid) or two-dimensional sparse CSR; call .to_dense() first")
+        raise TypeError(
+            f"layout {t.layout} with {t.dim()} dimensions is not supported: a MaskedTensor is strided, "
+            f"sparse COO (also hybrid) or two-dimensional sparse CSR; call .to_dense() first"
+        )
 
     @property
     def index(self):
@@ -61,14 +64,14 @@ class Places:
         """A sparse tensor that stores `values` here; differentiable."""
         if self.layout == torch.sparse_coo:
             return torch.sparse_coo_tensor(self.indices, values, self.shape, is_coalesced=True, check_invariants=False)
-        with warnings.catch_warnings():                             # "Sparse CSR tensor support is in beta state"
+        with warnings.catch_warnings():  # "Sparse CSR tensor support is in beta state"
             warnings.simplefilter("ignore")
             return torch.sparse_csr_tensor(*self.indices, values, self.shape, check_invariants=False)
 
     def scatter(self, values):
         """A strided tensor with `values` here and zero elsewhere; differentiable."""
         out = torch.zeros(self.shape, dtype=values.dtype, device=values.device)
-        if not self.index:                                          # a 0-d COO tensor stores one value or none
+        if not self.index:  # a 0-d COO tensor stores one value or none
             return out + values.sum(0) if values.dtype != torch.bool else values.any(0)
         return out.index_put(self.index, values)
 
@@ -122,15 +125,17 @@ def project(values, places, onto):
     Raises:
         ValueError: `onto` names a place where nothing is stored.
     """
-    position = torch.full(places.shape[:len(places.index)], -1, dtype=torch.int64, device=values.device)
+    position = torch.full(places.shape[: len(places.index)], -1, dtype=torch.int64, device=values.device)
     if not places.index:
-        return values[:onto.indices.shape[1]]
+        return values[: onto.indices.shape[1]]
     position[places.index] = torch.arange(values.shape[0], device=values.device)
     found = position[onto.index]
     if bool((found < 0).any()):
         missing = tuple(int(i[(found < 0).nonzero()[0, 0]]) for i in onto.index)
-        raise ValueError(f"mask stores an element at {missing} where data stores none: a mask in layout {onto.layout} "
-                         f"must have the indices of the data or a subset; data.sparse_mask(mask) makes them equal")
+        raise ValueError(
+            f"mask stores an element at {missing} where data stores none: a mask in layout {onto.layout} "
+            f"must have the indices of the data or a subset; data.sparse_mask(mask) makes them equal"
+        )
     return values[found]
 
 

@@ -1,4 +1,5 @@
 """Movement: elements change place and are not read, so the mask makes the same move as the data."""
+
 import torch
 from torch import Tensor
 
@@ -19,8 +20,9 @@ def movement_with_zeros(func, x, *args, **kwargs):
 
     def move(mask):
         holes = (~mask).to(torch.float32)
-        plain = [0 if i > 0 and isinstance(a, (int, float)) and func.__name__ in PADS else a
-                 for i, a in enumerate(args)]
+        plain = [
+            0 if i > 0 and isinstance(a, (int, float)) and func.__name__ in PADS else a for i, a in enumerate(args)
+        ]
         return func(holes, *plain, **kwargs_of_holes) == 0
 
     return _moved(func, x, args, kwargs, move)
@@ -89,8 +91,10 @@ def viewed(func, x, *args, **kwargs):
     wanted = args[0] if args else kwargs.get("dtype")
     if isinstance(wanted, torch.dtype):
         if wanted.itemsize != x.data.dtype.itemsize:
-            raise NotImplementedError(f"view from {x.data.dtype} to {wanted} would split or join elements, and a mask "
-                                      "has one entry per element: view as a dtype of the same size, or use .to(dtype)")
+            raise NotImplementedError(
+                f"view from {x.data.dtype} to {wanted} would split or join elements, and a mask "
+                "has one entry per element: view as a dtype of the same size, or use .to(dtype)"
+            )
         return Pair(x.data.view(wanted), x.mask, x.places)
     return movement(func, x, *args, **kwargs)
 
@@ -119,27 +123,25 @@ def blocks(func, *xs):
     return Pair(func(*(x.data for x in xs)), ~func(*(~x.mask for x in xs)))
 
 
-def placing(*names):
+def placing(position, *names):
     """The rule of operations that put one tensor's elements into another: scatter, index_copy, select_scatter ...
 
     Args:
-        names: the parameters that carry elements, in the operation's order and with "_" for the others, such as
-            ("x", "_", "_", "src"). A number or a plain tensor there is specified everywhere.
+        position: which argument, besides the first, carries elements. names: what it is called as a keyword.
+            A number or a plain tensor there is specified everywhere.
     """
 
     def rule(func, *args, **kwargs):
-        def content(i, name):
-            return (names[i] if i is not None and i < len(names) else name) in names and \
-                   (i is None or names[i] != "_")
+        if kwargs.get("reduce") is not None:
+            raise NotImplementedError(f"{func.__name__} of a MaskedTensor with reduce=: use scatter_reduce")
+        _no_masked_options(func, [a for i, a in enumerate(args) if i not in (0, position)], {})
 
-        def of(part):
-            return ([part(a) if i < len(names) and content(i, None) else a for i, a in enumerate(args)],
-                    {k: part(v) if k in names or k in ("value", "source", "input", "self") else v
-                     for k, v in kwargs.items()})
+        def call(part):
+            options = {k: part(v) if k in names else v for k, v in kwargs.items()}
+            return func(*(part(a) if i in (0, position) else a for i, a in enumerate(args)), **options)
 
-        data_args, data_kwargs = of(lambda a: a.dense().data if isinstance(a, Pair) else a)
-        mask_args, mask_kwargs = of(_mask_of)
-        return _zip(func(*data_args, **data_kwargs), func(*mask_args, **mask_kwargs))
+        data = call(lambda a: a.dense().data if isinstance(a, Pair) else a)
+        return _zip(data, call(_mask_of))
 
     return rule
 
@@ -186,11 +188,6 @@ def masked_selected(func, x, mask):
     return Pair(func(x.data, mask), func(x.mask, mask))
 
 
-def taken(func, *args, **kwargs):
-    """Repeat and tile by a plain tensor or number of repeats."""
-    return movement(func, *args, **kwargs)
-
-
 def windows(func, x, *args, **kwargs):
     """Differences along a dimension: specified where every element that is subtracted is."""
     options = dict(zip(("n", "dim", "prepend", "append"), args, strict=False)) | kwargs
@@ -210,5 +207,7 @@ def _no_masked_options(func, args, kwargs):
     for a in (*args, *kwargs.values()):
         many = a if isinstance(a, (tuple, list)) else (a,)
         if any(isinstance(b, Pair) for b in many):
-            raise TypeError(f"{func.__name__} got a MaskedTensor as an index or option, where a plain tensor is expected: "
-                            "say what the missing entries mean with .to_tensor(value)")
+            raise TypeError(
+                f"{func.__name__} got a MaskedTensor as an index or option, where a plain tensor is expected: "
+                "say what the missing entries mean with .to_tensor(value)"
+            )

@@ -1,7 +1,7 @@
 """Normalisations: over the specified elements of each slice, so that the others take no weight."""
+
 import torch
 import torch.nn.functional as F
-
 
 from .elementwise import elementwise
 from .pair import Pair, any_of, count, select, whole
@@ -14,6 +14,8 @@ INFINITY = float("inf")
 def softmax_over(x, dim, dtype=None, of=torch.softmax, missing=-INFINITY):
     """softmax along dim; an unspecified element reads as -inf, which takes no weight."""
     data = x.data if dtype is None else x.data.to(dtype)
+    if not data.is_floating_point():
+        raise RuntimeError(f"softmax expects a floating dtype, got {data.dtype}: give dtype=torch.float32")
     return Pair(of(select(x.mask, data, missing), dim), x.mask)
 
 
@@ -21,12 +23,12 @@ def normalisation(of, missing=-INFINITY):
     """The rule of softmax, log_softmax and softmin; a slice with nothing specified stays unspecified."""
 
     def rule(func, x, dim=None, _stacklevel=3, dtype=None):
-        if isinstance(_stacklevel, torch.dtype):                    # torch.softmax(x, dim, dtype)
+        if isinstance(_stacklevel, torch.dtype):  # torch.softmax(x, dim, dtype)
             dtype = _stacklevel
         if dim is None:
-            dim = 0 if len(x.shape) in (0, 1, 3) else 1             # what torch.nn.functional does, without its warning
+            dim = 0 if len(x.shape) in (0, 1, 3) else 1  # what torch.nn.functional does, without its warning
         if isinstance(_stacklevel, bool) and _stacklevel and x.data.dtype == torch.float16:
-            dtype = torch.float32                                   # aten._softmax(x, dim, half_to_float)
+            dtype = torch.float32  # aten._softmax(x, dim, half_to_float)
         return softmax_over(x.dense(), dim, dtype, of, missing)
 
     return rule
@@ -74,8 +76,18 @@ def group_norm(func, x, num_groups, weight=None, bias=None, eps=1e-5, *_):
     return _affine(Pair(out.data.reshape(shape), out.mask.reshape(shape)), weight, bias, _channels(shape))
 
 
-def instance_norm(func, x, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats=True,
-                  momentum=0.1, eps=1e-5, *_):
+def instance_norm(
+    func,
+    x,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats=True,
+    momentum=0.1,
+    eps=1e-5,
+    *_,
+):
     """Over the positions of each channel of each sample."""
     x = whole(x).dense()
     shape = x.data.shape
@@ -88,8 +100,9 @@ def instance_norm(func, x, running_mean=None, running_var=None, weight=None, bia
     return _affine(standardised(x, dims, eps), weight, bias, _channels(shape))
 
 
-def batch_norm(func, x, running_mean=None, running_var=None, weight=None, bias=None, training=False, momentum=0.1,
-               eps=1e-5, *_):
+def batch_norm(
+    func, x, running_mean=None, running_var=None, weight=None, bias=None, training=False, momentum=0.1, eps=1e-5, *_
+):
     """Over everything but the channels; the running statistics are of what was specified."""
     x = whole(x).dense()
     if not training:
@@ -166,5 +179,3 @@ def correlated(correlation):
         return Pair(c, any_of(complete[:1], ()).expand(c.shape))
 
     return rule
-
-

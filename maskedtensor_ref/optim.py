@@ -1,12 +1,13 @@
 """An optimiser that moves only what a masked gradient specifies."""
+
 import torch
 
 
 class MaskedAdam(torch.optim.Optimizer):
     """Adam whose moments and parameters change only where the gradient is specified, as SparseAdam's do.
 
-    torch.optim.Adam decays its moments everywhere, so a parameter keeps moving after its gradient has gone missing; here
-    it rests. With plain gradients, or masks that are all True, it is Adam.
+    torch.optim.Adam decays its moments everywhere, so a parameter keeps moving after its gradient has gone missing;
+    here it rests. With plain gradients, or masks that are all True, it is Adam.
 
     Args:
         params: parameters, or dicts of them. lr, betas, eps: as in torch.optim.Adam.
@@ -42,7 +43,7 @@ class MaskedAdam(torch.optim.Optimizer):
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(p), torch.zeros_like(p)
         state["step"] += 1
         mean, square = state["exp_avg"], state["exp_avg_sq"]
-        mean.lerp_(g, 1 - beta1)                                    # a plain tensor changes where g is specified only
+        mean.lerp_(g, 1 - beta1)  # a plain tensor changes where g is specified only
         square.lerp_(g * g, 1 - beta2)
         here = torch.zeros_like(g)
         root = ((here + square) / (1 - beta2 ** state["step"])).sqrt()

@@ -1,4 +1,5 @@
 """Which rule decides when the operands of an elementwise operation specify different elements."""
+
 from contextlib import contextmanager
 from contextvars import ContextVar
 

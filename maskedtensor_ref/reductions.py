@@ -1,4 +1,5 @@
 """Reductions: the operation on the specified elements of each slice; a slice with none is unspecified."""
+
 import math
 
 import torch
@@ -33,10 +34,10 @@ def reduction(identity, complete=None):
 def _dims_first(x, args, kwargs, names=("dim", "keepdim")):
     """dim, keepdim and the remaining options of a call, whichever way they were spelled."""
     kwargs = {NAMES.get(k, k): v for k, v in kwargs.items()}
-    if args and isinstance(args[0], torch.dtype):                   # never positional in torch, but harmless
+    if args and isinstance(args[0], torch.dtype):  # never positional in torch, but harmless
         kwargs["dtype"], args = args[0], args[1:]
     if len(args) > 1 and all(isinstance(a, int) and not isinstance(a, bool) for a in args):
-        args = (args,)                                              # x.sum(0, 1)
+        args = (args,)  # x.sum(0, 1)
     kwargs |= dict(zip(names, args, strict=False))
     dim, keepdim = kwargs.pop("dim", None), kwargs.pop("keepdim", False)
     return over(x, dim), bool(keepdim), kwargs
@@ -49,15 +50,16 @@ def over(x, dim):
         IndexError: a dimension that x does not have. RuntimeError: a dimension given twice.
     """
     n = len(x.shape)
-    if dim is None or isinstance(dim, (tuple, list)) and len(dim) == 0:
+    if dim is None or (isinstance(dim, (tuple, list)) and len(dim) == 0):
         return tuple(range(n))
     dims = []
     for d in dim if isinstance(dim, (tuple, list, torch.Size)) else (dim,):
         if isinstance(d, str):
             raise NotImplementedError("MaskedTensor has no named dimensions: give their numbers")
         if not -max(n, 1) <= d < max(n, 1):
-            raise IndexError(f"Dimension out of range (expected to be in range of [{-max(n, 1)}, {max(n, 1) - 1}], "
-                             f"but got {d})")
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-max(n, 1)}, {max(n, 1) - 1}], but got {d})"
+            )
         if n:
             dims.append(d % n)
     if len(set(dims)) != len(dims):
@@ -106,11 +108,14 @@ def centre(x, dims, keepdim, dtype=None):
     n = count(x.mask, dims, keepdim)
     data = x.data if dtype is None else x.data.to(dtype)
     if not (data.is_floating_point() or data.is_complex()):
-        raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or "
-                           f"complex dtype. Got: {data.dtype}; give dtype=torch.float32")
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. Input dtype must be either a floating point or "
+            f"complex dtype. Got: {data.dtype}; give dtype=torch.float32"
+        )
     total = select(x.mask, data, 0)
-    total = total.sum(dims, keepdim) if total.dim() else total
-    return total / n.clamp(min=1).to(total.real.dtype if total.is_complex() else total.dtype), n
+    if total.dim():
+        total = total.sum(dims, keepdim, dtype=torch.float32 if data.dtype.itemsize == 2 else None)
+    return (total / n.clamp(min=1)).to(data.dtype), n
 
 
 def mean(func, x, *args, **kwargs):
@@ -146,8 +151,10 @@ def _variance_options(x, args, kwargs):
         correction = 1 if unbiased in (None, True) else 0
     dims, keepdim = over(x, kwargs.pop("dim", None)), bool(kwargs.pop("keepdim", False))
     if kwargs:
-        raise TypeError(f"var and std got an unexpected argument {next(iter(kwargs))!r}: they take dim, unbiased, "
-                        "keepdim and correction")
+        raise TypeError(
+            f"var and std got an unexpected argument {next(iter(kwargs))!r}: they take dim, unbiased, "
+            "keepdim and correction"
+        )
     return *_readable(x, dims, keepdim), keepdim, correction
 
 
@@ -160,18 +167,22 @@ def variance(x, dims, keepdim, correction):
     if not (x.data.is_floating_point() or x.data.is_complex()):
         raise RuntimeError(f"std and var only support floating point and complex dtypes, got {x.data.dtype}")
     m, n = centre(x, dims, True)
-    distance = select(x.mask, x.data - m, 0)                        # m is finite wherever n > 0 and the data is
+    distance = select(x.mask, x.data - m, 0)  # m is finite wherever n > 0 and the data is
     distance = distance.abs().square() if distance.is_complex() else distance.square()
-    total = distance.sum(dims, True) if distance.dim() else distance
-    data = total / (n - correction).clamp(min=0).to(total.dtype)
+    total = (
+        distance.sum(dims, keepdim, dtype=torch.float32 if distance.dtype.itemsize == 2 else None) if dims else distance
+    )
     if not keepdim and dims:
-        data, n, m = data.squeeze(dims), n.squeeze(dims), m.squeeze(dims)
-    return data, n, m
+        n, m = n.squeeze(dims), m.squeeze(dims)
+    return (total / (n - correction).clamp(min=0)).to(distance.dtype), n, m
 
 
 def safe_sqrt(data):
     """The root, whose gradient at zero is 0, as torch's std has it."""
-    return select(data != 0, select(data != 0, data, 1).sqrt(), 0)
+    if not (data.requires_grad and torch.is_grad_enabled()):
+        return data.sqrt()
+    zero = data == 0
+    return data.masked_fill(zero, 1).sqrt().masked_fill(zero, 0)
 
 
 def _nan_where_empty(out):
@@ -329,11 +340,12 @@ def vector_norm(func, x, ord=2, dim=None, keepdim=False, *, dtype=None):
 
 
 def norm(func, x, p="fro", dim=None, keepdim=False, dtype=None, **kwargs):
-    """torch.norm and linalg.norm: vector norms; matrix norms that are sums of vector norms; the others need every element."""
+    """torch.norm and linalg.norm: vector norms, or the matrix norms of matrix_norm."""
     ord = kwargs.get("ord", p)
-    matrix = isinstance(dim, (tuple, list)) and len(dim) == 2 or \
+    matrix = (isinstance(dim, (tuple, list)) and len(dim) == 2) or (
         dim is None and len(x.shape) == 2 and func is torch.linalg.norm
-    if ord is None or ord == "fro" or isinstance(ord, (int, float)) and not (matrix and func is torch.linalg.norm):
+    )
+    if ord is None or ord == "fro" or (isinstance(ord, (int, float)) and not (matrix and func is torch.linalg.norm)):
         return vector_norm(func, x, 2 if ord in (None, "fro") else ord, dim, keepdim, dtype=dtype)
     return matrix_norm(func, x, ord, tuple(dim) if dim is not None else (-2, -1), keepdim, dtype=dtype)
 
@@ -350,8 +362,9 @@ def matrix_norm(func, x, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
         ends = (torch.amax, lowest) if ord > 0 else (torch.amin, highest)
         out = Pair(ends[0](sums.filled(ends[1]), outer, True), any_of(sums.mask, (outer,), True))
         return out if keepdim else Pair(out.data.squeeze((row, column)), out.mask.squeeze((row, column)))
-    return on_whole(lambda data: torch.linalg.matrix_norm(data, ord, dim, keepdim, dtype=dtype), x, dim,
-                    keepdim=keepdim)
+    return on_whole(
+        lambda data: torch.linalg.matrix_norm(data, ord, dim, keepdim, dtype=dtype), x, dim, keepdim=keepdim
+    )
 
 
 def trace(func, x):
@@ -387,7 +400,7 @@ def equal(func, a, b, *args, **kwargs):
         one = pairs[0].dense()
         pairs = [one, Pair(plain, torch.ones_like(one.mask).expand(one.mask.shape))]
     a, b = (p.dense() for p in pairs)
-    if a.data.shape != b.data.shape and func.__name__ == "equal" or not _masks_equal(a.mask, b.mask):
+    if (a.data.shape != b.data.shape and func.__name__ == "equal") or not _masks_equal(a.mask, b.mask):
         return False
     mask = a.mask
     return func(Pair(a.data, mask).filled(1), Pair(b.data, mask).filled(1), *args, **kwargs)

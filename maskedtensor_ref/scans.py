@@ -1,4 +1,5 @@
 """Scans: running operations along a dimension, in which unspecified elements keep their place and are skipped."""
+
 import torch
 
 from .pair import Pair, highest, lowest

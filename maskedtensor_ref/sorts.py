@@ -1,4 +1,5 @@
 """Sorts and what is built on them: the specified elements in order, the unspecified ones last."""
+
 import torch
 
 from .pair import Pair, any_of, count, highest, lowest, select
@@ -25,9 +26,9 @@ def _at(x, index, dim):
 
 def sort(func, x, *args, **kwargs):
     """sort: values and int64 positions in the full slice; unspecified elements go last, also when descending."""
-    stable = kwargs.pop("stable", False)
+    kwargs.pop("stable", None)  # it always is
     if args and isinstance(args[0], bool):
-        stable, args = args[0], args[1:]
+        args = args[1:]
     options = {"dim": -1, "descending": False} | dict(zip(("dim", "descending"), args, strict=False)) | kwargs
     x, dim = x.dense(), options["dim"]
     index = order(x, dim, options["descending"])
@@ -105,7 +106,7 @@ def middle(x, dim):
     n = count(x.mask, (dim,), True)
     index = order(Pair(x.data.detach(), x.mask), dim)
     position = (n - 1).clamp(min=0) // 2
-    if x.data.is_floating_point():                                  # a specified NaN sorts last: it is the median
+    if x.data.is_floating_point():  # a specified NaN sorts last: it is the median
         nans = count(x.mask & x.data.isnan(), (dim,), True)
         position = torch.where(nans > 0, (n - nans).clamp(max=x.data.shape[dim] - 1), position)
     if x.data.shape[dim] == 0:
@@ -159,7 +160,9 @@ def searchsorted(func, *args, **kwargs):
     """Where the specified values go in a plain sorted sequence: bucketize, searchsorted."""
     boundaries, values = (args if func.__name__ == "searchsorted" else args[::-1])[:2]
     if isinstance(boundaries, Pair):
-        raise TypeError("the sorted sequence is masked: searching needs every boundary; select the specified ones first")
+        raise TypeError(
+            "the sorted sequence is masked: searching needs every boundary; select the specified ones first"
+        )
     p = values.dense()
     args = (boundaries, p.filled(0)) if func.__name__ == "searchsorted" else (p.filled(0), boundaries)
     return Pair(func(*args, **kwargs), p.mask)

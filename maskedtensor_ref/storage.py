@@ -1,4 +1,5 @@
 """How Pairs are compared, frozen and moved between layouts, devices and dtypes."""
+
 import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
@@ -110,12 +111,14 @@ def _plain(a):
 
 def keeping_mask(func, x, *args, **kwargs):
     """The same call on the data, under the same mask: clone, detach, to, cuda, half and so on."""
-    if not isinstance(x, Pair):                                     # plain.to(masked), plain.type_as(masked)
+    if not isinstance(x, Pair):  # plain.to(masked), plain.type_as(masked)
         return func(x, *(a.data if isinstance(a, Pair) else a for a in args), **kwargs)
     args = [a.data if isinstance(a, Pair) else a for a in args]
     data = func(x.data, *args, **kwargs)
     if data is x.data:
         return x
+    if not isinstance(data, torch.Tensor):  # m.type() without a type names it
+        return data
     mask, places = x.mask, x.places
     if data.device != mask.device:
         mask, places = mask.to(data.device), _to(places, data.device)
@@ -150,14 +153,16 @@ def coalesce(func, x):
 
 def _must_be_sparse(func, x):
     if x.places is None:
-        raise RuntimeError(f"{func.__name__} expects a sparse layout, and this MaskedTensor is strided: use to_sparse_coo()")
+        raise RuntimeError(
+            f"{func.__name__} expects a sparse layout, and this MaskedTensor is strided: use to_sparse_coo()"
+        )
 
 
 def sparse_mask(func, x, mask):
     """The elements of a plain tensor, or of x, at the places that a sparse MaskedTensor stores, under its mask."""
     if not isinstance(mask, Pair):
         x = x.dense()
-        values, places = Places.of(mask)
+        _, places = Places.of(mask)
         return Pair(places.gather(x.data), places.gather(x.mask), places)
     _must_be_sparse(func, mask)
     places = mask.places
@@ -178,7 +183,7 @@ def sparse_coo_tensor(func, indices, values, size=None, *, is_coalesced=None, **
         return Pair(values.data, values.mask, Places(torch.sparse_coo, size, indices))
     flat, where = flat.unique(return_inverse=True)
     rows = []
-    for n in reversed(size[:indices.shape[0]]):
+    for n in reversed(size[: indices.shape[0]]):
         rows.append(flat % n)
         flat = flat // n
     out = values.data.new_zeros(rows[0].shape[0], *values.data.shape[1:]).index_add(0, where, values.filled(0))

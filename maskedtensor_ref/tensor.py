@@ -1,13 +1,15 @@
 """The class that people meet: a Pair that torch functions take as a tensor."""
+
 import warnings
 
 import torch
+import torch.utils.data
 from torch import Tensor
 
-from .gradients import Enter, accumulate, engine
+from .gradients import KEEPING, Enter, accumulate, engine
 from .layouts import Places, project
 from .pair import Pair
-from .storage import freeze, freeze_sparse, own, same_mask
+from .storage import freeze, freeze_sparse, own, sparse_coo_tensor
 from .table import RULES, rule_of
 from .text import array, number, numbers, text
 from .writing import write
@@ -32,11 +34,16 @@ class MaskedTensor(Tensor):
     def __new__(cls, data, mask, requires_grad=False):
         _check(data, mask)
         if data.requires_grad:
-            warnings.warn("It is not recommended to create a MaskedTensor with a tensor that requires_grad: its history is "
-                          "cut. Use as_masked_tensor to keep it, or data.detach() to say that you mean it",
-                          UserWarning, stacklevel=2)
+            warnings.warn(
+                "It is not recommended to create a MaskedTensor with a tensor that requires_grad: its history is "
+                "cut. Use as_masked_tensor to keep it, or data.detach() to say that you mean it",
+                UserWarning,
+                stacklevel=2,
+            )
         if requires_grad and not (data.is_floating_point() or data.is_complex()):
-            raise RuntimeError(f"Only Tensors of floating point and complex dtype can require gradients, got {data.dtype}")
+            raise RuntimeError(
+                f"Only Tensors of floating point and complex dtype can require gradients, got {data.dtype}"
+            )
         pair = _pair(data.detach(), mask)
         values = pair.data.clone()
         return dressed(Pair(values.requires_grad_(requires_grad), pair.mask, pair.places), cls)
@@ -137,8 +144,10 @@ class MaskedTensor(Tensor):
         """Called by numpy.asarray, which would drop the mask: allowed only when every element is specified."""
         p = self._pair.dense()
         if not bool(p.mask.all()):
-            raise TypeError("numpy.asarray would drop the mask of a MaskedTensor with unspecified elements: "
-                            "use .numpy(), a numpy.ma.MaskedArray, or .to_tensor(value)")
+            raise TypeError(
+                "numpy.asarray would drop the mask of a MaskedTensor with unspecified elements: "
+                "use .numpy(), a numpy.ma.MaskedArray, or .to_tensor(value)"
+            )
         out = p.data.detach().numpy()
         return out if dtype is None else out.astype(dtype)
 
@@ -173,6 +182,9 @@ class MaskedTensor(Tensor):
     def __contains__(self, element):
         return bool((self == element)._pair.filled(False).any())
 
+    def __dir__(self):
+        return sorted({*dir(type(self)), *self.__dict__})
+
     def __hash__(self):
         return id(self)
 
@@ -200,8 +212,10 @@ class MaskedTensor(Tensor):
     def __deepcopy__(self, memo):
         p = self._pair
         if p.data.grad_fn is not None:
-            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
-                               "at the moment: detach() first")
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol "
+                "at the moment: detach() first"
+            )
         if id(self) not in memo:
             data = p.data.detach().clone().requires_grad_(p.data.requires_grad)
             copy = memo[id(self)] = dressed(Pair(data, p.mask, p.places), type(self))
@@ -232,7 +246,9 @@ class MaskedTensor(Tensor):
         bare = [a._pair if isinstance(a, MaskedTensor) else a if isinstance(a, Tensor) else undressed(a) for a in args]
         if kwargs:
             if kwargs.get("out") is not None:
-                raise NotImplementedError(f"{func.__name__} got out=, which MaskedTensor refuses: use the returned tensor")
+                raise NotImplementedError(
+                    f"{func.__name__} got out=, which MaskedTensor refuses: use the returned tensor"
+                )
             kwargs = {k: undressed(v) for k, v in kwargs.items() if k != "out"}
             if not bare and "input" in kwargs and func is not torch.where:
                 bare = [kwargs.pop("input")]
@@ -253,13 +269,21 @@ class MaskedTensor(Tensor):
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         """Called by torch for what the autograd engine does with a masked gradient."""
         name = func.overloadpacket.__name__
+        if name == "_sparse_coo_tensor_with_dims_and_tensors":  # torch.sparse_coo_tensor asks no __torch_function__
+            size, indices, values = args[2:5]
+            return dressed(sparse_coo_tensor(func, indices, undressed(values), size), cls)
+        if torch._C._current_graph_task_id() == -1 and name not in KEEPING:
+            raise NotImplementedError(
+                f"{func} reached a MaskedTensor from below torch's functions, where its rule cannot be asked "
+                "(torch.func, vmap or an extension): give it m.to_tensor(value)"
+            )
         bare = [undressed(a) for a in args]
         kwargs = {k: undressed(v) for k, v in (kwargs or {}).items()}
         target = args[0] if args else None
         if not name.endswith("_") or name.endswith("__"):
             out = engine(name, func, bare, kwargs)
             return dressed(out, cls) if isinstance(out, Pair) else _dressed_all(out, cls)
-        if not isinstance(target, MaskedTensor):                    # plain += masked, by the engine
+        if not isinstance(target, MaskedTensor):  # plain += masked, by the engine
             func(target, *(a.dense().filled(0) if isinstance(a, Pair) else a for a in bare[1:]), **kwargs)
             return target
         if name == "add_":
@@ -312,21 +336,30 @@ def _check(data, mask):
     if mask.dtype != torch.bool:
         raise TypeError(f"mask must have dtype bool, got {mask.dtype}: use mask.bool(), or data != missing_value")
     if data.layout != mask.layout:
-        raise TypeError(f"data and mask must have the same layout. data is {data.layout}, mask is {mask.layout}: "
-                        "convert one of them, for instance with mask.to_sparse_coo() or data.sparse_mask(mask)")
+        raise TypeError(
+            f"data and mask must have the same layout. data is {data.layout}, mask is {mask.layout}: "
+            "convert one of them, for instance with mask.to_sparse_coo() or data.sparse_mask(mask)"
+        )
     if data.layout != torch.strided and data.layout not in SPARSE:
-        raise TypeError(f"data layout of {data.layout} is not supported: use torch.strided, torch.sparse_coo or "
-                        "torch.sparse_csr")
+        raise TypeError(
+            f"data layout of {data.layout} is not supported: use torch.strided, torch.sparse_coo or torch.sparse_csr"
+        )
     if data.is_quantized:
         raise TypeError(f"{data.dtype} is not supported in MaskedTensor: dequantize() it")
     if data.dim() != mask.dim():
-        raise ValueError(f"data.dim() must equal mask.dim(). data has shape {tuple(data.shape)}, mask {tuple(mask.shape)}")
+        raise ValueError(
+            f"data.dim() must equal mask.dim(). data has shape {tuple(data.shape)}, mask {tuple(mask.shape)}"
+        )
     if data.shape != mask.shape:
-        raise ValueError(f"data.size() must equal mask.size(). data has shape {tuple(data.shape)}, mask "
-                         f"{tuple(mask.shape)}: mask.expand_as(data) repeats a smaller mask")
+        raise ValueError(
+            f"data.size() must equal mask.size(). data has shape {tuple(data.shape)}, mask "
+            f"{tuple(mask.shape)}: mask.expand_as(data) repeats a smaller mask"
+        )
     if data.device != mask.device:
-        raise ValueError(f"data and mask must be on the same device. data is on {data.device}, mask on {mask.device}: "
-                         f"use mask.to(data.device)")
+        raise ValueError(
+            f"data and mask must be on the same device. data is on {data.device}, mask on {mask.device}: "
+            f"use mask.to(data.device)"
+        )
 
 
 def _pair(data, mask):
@@ -336,8 +369,10 @@ def _pair(data, mask):
     values, places = Places.of(data)
     kept, onto = freeze_sparse(mask)
     if values.dim() != kept.dim():
-        raise ValueError(f"data and mask must have the same number of sparse dimensions. data has {data.sparse_dim()}, mask "
-                         f"{mask.sparse_dim()}")
+        raise ValueError(
+            f"data and mask must have the same number of sparse dimensions. data has {data.sparse_dim()}, mask "
+            f"{mask.sparse_dim()}"
+        )
     if not places.same(onto):
         values, places = project(values, places, onto), onto
     return Pair(values, kept, onto)
@@ -370,6 +405,14 @@ def as_masked_tensor(data, mask):
     return dressed(Pair(pair.data.detach().clone(), pair.mask, pair.places))
 
 
+def collated(batch, *, collate_fn_map=None):
+    """What a DataLoader makes of a batch, in this process or in a worker."""
+    return torch.stack(batch)
+
+
+torch.utils.data._utils.collate.default_collate_fn_map[MaskedTensor] = collated
+
+
 def is_masked_tensor(obj):
     """Whether an object is a MaskedTensor."""
     return isinstance(obj, MaskedTensor)
@@ -381,8 +424,3 @@ def rebuilt(data, mask, requires_grad):
     torch.load(..., weights_only=True) needs torch.serialization.add_safe_globals([rebuilt]).
     """
     return masked_tensor(data, mask, requires_grad)
-
-
-def masks_equal(a, b):
-    """Whether two MaskedTensors specify the same elements, whatever their layouts."""
-    return a.shape == b.shape and same_mask(a._pair.dense().mask, b._pair.dense().mask)

@@ -1,4 +1,5 @@
 """How a MaskedTensor reads as text, as Python numbers and as a NumPy masked array."""
+
 import sys
 
 import torch
@@ -28,7 +29,13 @@ def text(p, grad_fn=None, requires_grad=False):
     usual = (torch.get_default_dtype(), torch.int64, torch.bool)
     dtype = "" if data.dtype in usual and (data.numel() or data.dtype == usual[0]) else f", dtype={data.dtype}"
     device = "" if data.device.type in ("cpu", "meta") else f", device='{data.device}'"
-    grad = f", grad_fn=<{type(grad_fn).__name__}>" if grad_fn is not None else ", requires_grad=True" if requires_grad else ""
+    grad = (
+        f", grad_fn=<{type(grad_fn).__name__}>"
+        if grad_fn is not None
+        else ", requires_grad=True"
+        if requires_grad
+        else ""
+    )
     return f"MaskedTensor({body}{dtype}{device}{layout}{grad})"
 
 
@@ -109,5 +116,5 @@ def number(p):
 def array(p):
     """A numpy.ma.MaskedArray, whose mask is the inverse: NumPy's True means missing."""
     p = p.dense()
-    data = p.data.numpy()                                           # torch has imported NumPy by then
+    data = p.data.numpy()  # torch has imported NumPy by then
     return sys.modules["numpy"].ma.MaskedArray(data, mask=~p.mask.numpy())

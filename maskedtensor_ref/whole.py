@@ -1,7 +1,8 @@
 """Operations that need every element of a slice (det, inverse, Fourier transform): specified where all of it is."""
+
 import torch
 
-from .pair import Pair, select, whole
+from .pair import Pair, broadcast, select, whole
 
 
 def complete(mask, dims):
@@ -72,10 +73,10 @@ def matrices(*ranks):
             p = whole(a).dense()
             n = p.data.dim()
             full = complete(p.mask, range(n - min(rank, n), n))
-            safe = p.data.new_zeros(p.data.shape[n - min(rank, n):])
+            safe = p.data.new_zeros(p.data.shape[n - min(rank, n) :])
             if rank >= 2 and n >= 2:
                 safe = torch.eye(*p.data.shape[-2:], dtype=p.data.dtype, device=p.data.device)
-            seen.append(full.reshape(tuple(full.shape[:n - min(rank, n)])))
+            seen.append(full.reshape(tuple(full.shape[: n - min(rank, n)])))
             if not isinstance(a, Pair):
                 return a
             return select(full.expand(p.mask.shape), p.data, safe.expand(p.data.shape))
@@ -104,7 +105,7 @@ def along(dim, name="dim"):
 
     def rule(func, *args, **kwargs):
         pairs = [whole(a).dense() for a in args if isinstance(a, (Pair, torch.Tensor))]
-        shape = torch.broadcast_shapes(*(p.data.shape for p in pairs))
+        shape = broadcast(*(p.data.shape for p in pairs))
         d = kwargs.get(name, dim)
         d = shape.index(3) if d is None else d
         full = torch.ones((), dtype=torch.bool, device=pairs[0].mask.device)

@@ -1,6 +1,6 @@
 """Writing: in-place operations and assignment change values, and never which elements are specified."""
-import torch
 
+import torch
 
 from .pair import Pair, select
 from .storage import same_mask
@@ -36,17 +36,22 @@ def write(func, x, out):
     if not isinstance(out, Pair):
         raise NotImplementedError(f"{name} on a MaskedTensor has no in-place form: use the form without underscore")
     if out.shape != x.shape:
-        raise RuntimeError(f"{name}: the result has shape {tuple(out.shape)}, which does not fit into the shape "
-                           f"{tuple(x.shape)} of the tensor to be written")
+        raise RuntimeError(
+            f"{name}: the result has shape {tuple(out.shape)}, which does not fit into the shape "
+            f"{tuple(x.shape)} of the tensor to be written"
+        )
     target = x.data if isinstance(x, Pair) else x
     if not torch.can_cast(out.data.dtype, target.dtype):
-        raise RuntimeError(f"{name}: result type {out.data.dtype} can't be cast to the desired output type {target.dtype}: "
-                           "use the form without underscore")
+        raise RuntimeError(
+            f"{name}: result type {out.data.dtype} can't be cast to the desired output type {target.dtype}: "
+            "use the form without underscore"
+        )
     if not isinstance(x, Pair):
         return _write_plain(x, out)
     if x.places is not None and not (out.places is not None and x.places.same(out.places)):
-        raise ValueError(f"{name} would change where elements are stored, which makes a new tensor: use the form without "
-                         "underscore")
+        raise ValueError(
+            f"{name} would change where elements are stored, which makes a new tensor: use the form without underscore"
+        )
     out = out.dense() if x.places is None else out
     if not same_mask(x.mask, out.mask):
         raise ValueError(f"{name} would change which elements are specified, and masks are immutable: {CURE}")
@@ -66,9 +71,11 @@ def _write_plain(x, out):
 
 def assign(func, x, index, value):
     """x[index] = value; for a plain x, only what value specifies is written."""
-    if isinstance(index, Pair) or isinstance(index, tuple) and any(isinstance(i, Pair) for i in index):
-        raise TypeError("assignment got a MaskedTensor as index, where a plain tensor is expected: "
-                        "say what the missing entries mean with .to_tensor(value)")
+    if isinstance(index, Pair) or (isinstance(index, tuple) and any(isinstance(i, Pair) for i in index)):
+        raise TypeError(
+            "assignment got a MaskedTensor as index, where a plain tensor is expected: "
+            "say what the missing entries mean with .to_tensor(value)"
+        )
     if not isinstance(x, Pair):
         old = x[index]
         value = value.dense()
@@ -77,26 +84,31 @@ def assign(func, x, index, value):
     if x.places is not None:
         raise NotImplementedError(f"assignment to a MaskedTensor in layout {x.places.layout}: call to_dense() first")
     _check_same(x.mask[index], value, "assignment")
-    x.data[index] = value.dense().data if isinstance(value, Pair) else value
+    if isinstance(value, Pair):
+        old = x.data[index]
+        value = select(x.mask[index], value.dense().data.to(old.dtype).expand(old.shape), old)
+    x.data[index] = value
     return None
 
 
 def copy(func, x, source, non_blocking=False):
     """x.copy_(source); for a plain x, only what source specifies is written."""
     if not isinstance(x, Pair):
-        source = source.dense() if source.shape == x.shape else Pair(source.dense().data.expand(x.shape),
-                                                                     source.dense().mask.expand(x.shape))
+        source = (
+            source.dense()
+            if source.shape == x.shape
+            else Pair(source.dense().data.expand(x.shape), source.dense().mask.expand(x.shape))
+        )
         return _write_plain(x, Pair(source.data.to(x.device), source.mask.to(x.device)))
     if isinstance(source, Pair) and x.places is not None and x.places.same(source.places):
         _check_same(x.mask, source, "copy_")
-        x.data.copy_(source.data)
-        return x
+        return write(func, x, Pair(source.data.to(x.data.dtype), x.mask, x.places))
     if x.places is not None:
         raise NotImplementedError("copy_ into a sparse MaskedTensor from other places: call to_dense() first")
     source = source.dense() if isinstance(source, Pair) else source
     _check_same(x.mask, source, "copy_")
-    x.data.copy_(source.data if isinstance(source, Pair) else source)
-    return x
+    source = source.data if isinstance(source, Pair) else source
+    return write(func, x, Pair(source.to(x.data).expand(x.shape), x.mask))
 
 
 def _check_same(mask, value, what):
@@ -107,8 +119,9 @@ def _check_same(mask, value, what):
         try:
             same = torch.equal(mask, new.expand(mask.shape))
         except RuntimeError as e:
-            raise RuntimeError(f"{what}: a value of shape {tuple(new.shape)} does not fit into shape "
-                               f"{tuple(mask.shape)}") from e
+            raise RuntimeError(
+                f"{what}: a value of shape {tuple(new.shape)} does not fit into shape {tuple(mask.shape)}"
+            ) from e
     else:
         same = bool(mask.all())
     if not same:
@@ -141,18 +154,11 @@ def drawn(func, x, *args, **kwargs):
     return x
 
 
-def masked_fill_(rule):
-    """masked_fill_, when it fills nothing that is unspecified."""
-
-    def written(func, x, *args, **kwargs):
-        return write(func, x, rule(torch.masked_fill, x, *args, **kwargs))
-
-    return written
-
-
 def like(func, x, *args, **kwargs):
     """zeros_like, full_like, rand_like and their kin: new values under the same mask and in the same places."""
-    if isinstance(kwargs.get("layout"), torch.layout) and kwargs["layout"] != (x.places.layout if x.places else torch.strided):
+    if isinstance(kwargs.get("layout"), torch.layout) and kwargs["layout"] != (
+        x.places.layout if x.places else torch.strided
+    ):
         x = x.dense()
         if kwargs["layout"] != torch.strided:
             raise NotImplementedError(f"{func.__name__} into layout {kwargs['layout']}: convert the result")
@@ -168,5 +174,3 @@ def like(func, x, *args, **kwargs):
 def new(func, x, *args, **kwargs):
     """new_zeros, new_tensor and their kin: a plain tensor with the dtype and device of x."""
     return func(x.data, *args, **kwargs)
-
-

@@ -54,7 +54,8 @@ print("torch is the course's release: ", torch.__version__.startswith("2.13"))
 # %% concepts=["L-G"]
 def plus_one(x):
     """A first attempt: the numbers come out right, and still something is wrong."""
-    return x.add_(1)
+    x += 1
+    return x
 
 
 try:
@@ -66,9 +67,9 @@ except AssertionError:
 # **Hint.** Every exercise has three hints: first an idea, then where to look, then nearly the code. Each call gives
 # one more. Hints cost no points. Run the next cell to see the first.
 #
-# **Green.** A tensor method that ends in `_` writes into its tensor; `x + 1` makes a new one. So in the cell after
-# the hint, replace the last line by `return x + 1`, indented like the line it replaces. Run it, then run the check
-# below it.
+# **Green.** `x += 1` writes into the tensor that it was given; `x + 1` makes a new one. So in the cell after
+# the hint, put `return x + 1` in place of the line that begins with `raise`, indented as that line is. Run the cell,
+# then run the check below it.
 
 # %%
 hint(plus_one)
@@ -115,7 +116,7 @@ print(torch.tensor([True, False]).dtype)
 # %% [markdown]
 # **Rule.** `torch.tensor` takes the type from the values, unless you name one with `dtype=`.
 #
-# The second question is about something that the worked exercise has shown already.
+# The second question is about names. A method that ends in `_`, such as `add_`, writes into its tensor, as `+=` does.
 #
 # {{question P2}}
 
@@ -145,7 +146,7 @@ print(torch.tensor([[1, 2], [3, 4]], dtype=torch.float32))
 print(torch.full((1, 4), 9))
 
 # %% [markdown]
-# Now you (objective 4). Replace the line `raise NotImplementedError` by your answer.
+# Now you (objective 4). Write your answer in place of the line that begins with `raise`.
 #
 # {{card two_by_three}}
 

@@ -77,7 +77,7 @@ prediction_green = prediction(
     properties=[same_sharing, no_warnings],
     hints=[
         "The wrong attempt above gave back the right numbers. What happened to the tensor that was handed in?",
-        "A method whose name ends in `_` writes into its tensor. The operator `+` makes a new one.",
+        "`x += 1` writes into the tensor x, as a method whose name ends in `_` does. The operator `+` makes a new one.",
         "The whole answer is one line: `return x + 1`.",
     ],
 )

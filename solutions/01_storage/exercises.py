@@ -5,6 +5,7 @@
 from math import prod
 
 import torch
+from torch.utils.benchmark import Timer
 
 from autograder.exercises import exercise, prediction
 from autograder.properties import device_agnostic, no_warnings, same_sharing, same_strides, small_storage
@@ -536,6 +537,15 @@ def _(index, stride, offset):
     return offset + int((torch.tensor(index) * torch.tensor(stride)).sum())
 
 
+@flat_index.wrong(
+    "X-flat_index-7",
+    "The sum is right. What is missing are the two inputs that have no cell: lengths that differ (ValueError), and a "
+    "negative number in the index (IndexError). Look for them before you add up.",
+)
+def _(index, stride, offset):
+    return offset + sum(i * s for i, s in zip(index, stride))
+
+
 @flat_index.right
 def _(index, stride, offset):
     if len(index) != len(stride):
@@ -578,8 +588,9 @@ def _(index, stride, offset):
         "multiplied by "
         "each size that you pass. A dimension of size 1 is never stepped along; with a size 0 there is nothing "
         "to step to.",
-        "`if 0 in size: return True`, then `expected = 1`, then for n and s from the right: "
-        "`if n != 1 and s != expected: return False`, then `expected *= n`.",
+        "With a 0 in `size` the answer is True. Else begin with `expected = 1` and go through the pairs of size and "
+        "stride from the right: a size other than 1 whose stride is not the expected one makes it False; after each "
+        "pair, multiply.",
     ],
 )
 def is_contiguous_from(size, stride):
@@ -622,7 +633,7 @@ def _(rng):
     "where the one before ends. Compare each stride with the product of the sizes to its right.",
 )
 def _(size, stride):
-    return 0 in size or len(size) == 0 or size[-1] == 1 or stride[-1] == 1
+    return len(stride) == 0 or stride[-1] == 1
 
 
 @is_contiguous_from.wrong(
@@ -703,6 +714,26 @@ def _(size, stride):
     return torch.empty_strided(size, stride, device="meta").is_contiguous()
 
 
+@is_contiguous_from.wrong(
+    "X-is_contiguous_from-7",
+    "A last stride of 1 is not enough, since there may be a gap between one row and the next. "
+    "And a tensor with a single number has no last stride at all: `size` and `stride` are empty then.",
+)
+def _(size, stride):
+    return stride[-1] == 1
+
+
+@is_contiguous_from.wrong(
+    "X-is_contiguous_from-8",
+    "These are the strides of a fresh tensor, and comparing with them is the idea. Two exceptions are missing: a "
+    "dimension of size 1 may have any stride, and so may all of them when some size is 0.",
+)
+def _(size, stride):
+    from math import prod
+
+    return tuple(stride) == tuple(prod(size[d + 1 :]) for d in range(len(size)))
+
+
 @is_contiguous_from.right
 def _(size, stride):
     from math import prod
@@ -728,7 +759,7 @@ def _(size, stride):
     points=2,
     minutes=10,
     stars=2,
-    visible=9,
+    visible=8,
     concepts=["L-03", "L-04", "L-05", "L-10", "L-12"],
     needs=["describe"],
     properties=[no_warnings],
@@ -763,9 +794,9 @@ PAIRS = [
     "x, y = torch.empty(0), torch.empty(0)",
     "y = torch.from_numpy(x.numpy())",
     "y = x.detach()",
-    "y = x[:0]",
-    "y = x + 0",
     "y = x[1:, 1:]",
+    "y = x + 0",
+    "y = x[:0]",
     "y = x.contiguous()",
     "y = x.t().contiguous()",
     "y = torch.from_numpy(x.numpy().copy())",
@@ -782,7 +813,7 @@ PAIRS = [
 @same_memory.cases
 def _(rng):
     for how in PAIRS:
-        yield how, rng.matrix(rng.integer(2, 3), rng.integer(2, 4))
+        yield how, rng.matrix(2, 3)
     for _ in range(16):
         dtype = rng.choice([torch.float32, torch.int64, torch.float64])
         yield rng.choice(PAIRS), rng.matrix(rng.integer(2, 4), rng.integer(2, 4), dtype)
@@ -1095,9 +1126,9 @@ def _(rng):
     yield torch.arange(9).view(3, 3)[1:3, 1:3]
     yield torch.arange(3, dtype=torch.int32).expand(2, 3)
     yield torch.arange(3.0).view(1, 3).t()
+    yield torch.arange(8, dtype=torch.float64)[::2]
     yield torch.tensor(5)
     yield torch.zeros(0, 3).t()
-    yield torch.arange(8, dtype=torch.float64)[::2]
     yield torch.ones(1).expand(3)
     for _ in range(22):
         yield some_view(rng, rng.choice(DTYPES))
@@ -1592,10 +1623,9 @@ def _(x, n):
         "parameter: itself, its gradient, and what the optimiser keeps?",
         "`dtype.itemsize` is the size of an element. Tensors kept for each parameter: sgd 0, adagrad 1, adam 2. "
         "A MiB is 2**20 bytes, an MB is 10**6.",
-        "`kept = {'sgd': 0, 'adagrad': 1, 'adam': 2}`; raise ValueError for other names and for negative counts; "
-        "`size = parameters * dtype.itemsize`; then size, size, kept[optimizer] * size, batch_elements * "
-        "dtype.itemsize, "
-        "their sum, and compare the sum with gpu_mib * 2**20, then ram_mib * 2**20.",
+        "Look the number of tensors that are kept up in a dict; raise ValueError for a name that is not in it, or a "
+        "count below 0. Parameters and gradients take the bytes of all parameters once each, the state as often as the "
+        "optimiser keeps a tensor. Add the batch; compare the sum with MiB times 2**20, GPU first.",
     ],
 )
 def memory_budget(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
@@ -1750,6 +1780,19 @@ def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
     return {"parameters": size, "gradients": size, "state": state, "batch": batch, "total": total, "place": place}
 
 
+@memory_budget.wrong(
+    "X-memory_budget-8",
+    "The bytes are right. Two inputs are not legal, and should end in a ValueError that says why: an optimiser that "
+    "you do not know (a KeyError from a dict is another exception), and a negative count.",
+)
+def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
+    size, batch = parameters * dtype.itemsize, batch_elements * dtype.itemsize
+    state = {"sgd": 0, "adagrad": 1, "adam": 2}[optimizer] * size
+    total = 2 * size + state + batch
+    place = "gpu" if total <= gpu_mib * 2**20 else "ram" if total <= ram_mib * 2**20 else "disk"
+    return {"parameters": size, "gradients": size, "state": state, "batch": batch, "total": total, "place": place}
+
+
 @memory_budget.right
 def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
     import torch
@@ -1812,8 +1855,6 @@ def _(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
     ],
 )
 def fair_timings(statements, values, threads, seconds):
-    from torch.utils.benchmark import Timer
-
     measured = [
         Timer(statement, globals=values, num_threads=threads).blocked_autorange(min_run_time=seconds)
         for statement in statements
@@ -2034,7 +2075,7 @@ def overlaps(x, y):
 
 @overlaps.cases
 def _(rng):
-    a, m = torch.arange(10), torch.arange(12).view(3, 4)
+    a, m = torch.arange(10) % 3, (torch.arange(12) % 5).view(3, 4)  # equal numbers in different cells
     yield a[::2], a[1::2]
     yield a[1:4], a[3:6]
     yield m[0], m[1]
@@ -2044,7 +2085,6 @@ def _(rng):
     yield m[:2, :2], m[:2, 2:]
     yield m.t()[1], m[1:, 2:]
     yield a[::4], a[2::3]
-    yield torch.zeros(0), torch.zeros(0)
     yield a[5:6].expand(3), a[4:6]
     yield a[::3], a[1::3]
     yield m.diagonal(), m[:, 3]

@@ -543,8 +543,9 @@ print("one pair, two lists:  ", grid.tolist())
 
 # %% [markdown]
 # The first line writes into a copy that nobody keeps. The second writes to the original, and reads the lists in
-# pairs: (0, 1) and (2, 3). For a grid, make the rows a *column* of shape (2, 1). Then the two broadcast, as in `+`:
-# each row meets each column.
+# pairs: (0, 1) and (2, 3). For a grid, make the rows a *column* of shape (2, 1). Then the two **broadcast**, as in an
+# addition: sizes of 1 are stretched until the shapes agree, and each row meets each column. In the picture, read 21
+# as "row 2, column 1".
 
 # %%
 rows, cols = torch.tensor([0, 2])[:, None], torch.tensor([1, 3])
@@ -783,6 +784,15 @@ def select(x, mask, story):
 # %% check="select"
 check(select)
 
+# %% [markdown]
+# **Where it breaks.** If nothing counts, nothing is left, and the mean of nothing is NaN. With the shape kept you get
+# a number, but divided by the wrong count: in a mean, what is filled in counts as well.
+
+# %%
+x = torch.tensor([4.0, 6.0, 8.0])
+for mask in (torch.tensor([True, False, True]), torch.tensor([False, False, False])):
+    print("mean of x[mask]:", x[mask].mean().item(), "| filled with 0:", x.masked_fill(~mask, 0).mean().item())
+
 # %% [markdown] tags=["instructor"]
 # **Instructor, 8 minutes.** Gradients come in lecture 04; here they are a second column that must not show NaN.
 # Board: the two orders, "log, then choose" and "choose, then log". Common answers: times the mask, where after the
@@ -825,6 +835,11 @@ def compact(x, mask):
 
 # %% check="compact"
 check(compact)
+
+# %% [markdown]
+# **Where it breaks.** The shape of `x[mask]` depends on values, not on shapes alone. A GPU works ahead of your
+# program, but here the program has to wait for it, only to learn how long the result is. `where` and `masked_fill`
+# never wait.
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 5 minutes to set it, 40 to solve it.** Board: mask, running sum, running sum minus one, and arrows.

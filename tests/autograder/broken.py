@@ -1,10 +1,10 @@
-"""Broken submissions, each made from a notebook of a lecture: what students and their tools do to it, and what becomes of it.
+"""Broken submissions, each made from a notebook of a lecture: what students and their tools do to it.
 
     for name, broken in BROKEN.items():
-        broken.make(folder, handed)     # folder = STUDENT/LECTURE, empty; handed = a released or solved notebook's JSON text
+        broken.make(folder, handed, released)  # folder: STUDENT/LECTURE, empty; the others: notebooks as JSON
 
-`folder.name` is the lecture's name. Everything is found in the notebook by nbgrader's metadata, so any lecture will do that
-has a setup cell and two exercises with checks.
+`folder.name` is the lecture's name. Everything is found in the notebook by nbgrader's metadata, so any lecture will do
+that has a setup cell and two exercises with checks.
 """
 
 import copy
@@ -26,14 +26,14 @@ class Broken:
     """One way to break a submission.
 
     Attributes:
-        make: writes the files, make(folder, handed).
+        make: writes the files, make(folder, handed, released); released is needed where handed is solved.
         state: "graded", "repaired" or "ungradable".
         says: words that its repairs, or the reason why it is ungradable, must hold.
         lost: how many exercises a solved notebook loses by it (meaningless when it is ungradable).
         gone: how many of the released cells that nbgrader knows are not in the repaired notebook.
     """
 
-    make: Callable[[Path, str], None]
+    make: Callable[..., None]
     state: str
     says: tuple[str, ...] = field(default=())
     lost: int = 0
@@ -43,17 +43,19 @@ class Broken:
 BROKEN: dict[str, Broken] = {}
 
 
-def broken(state: str, *says: str, lost: int = 0, gone: int = 0):
+def broken(state: str, *says: str, **counts: int):
     """Enter a function make(folder, handed) into BROKEN under its name."""
 
     def label(make):
-        BROKEN[make.__name__] = Broken(make, state, says, lost, gone)
+        BROKEN[make.__name__] = Broken(
+            lambda folder, handed, released="": make(folder, plain(handed)), state, says, **counts
+        )
         return make
 
     return label
 
 
-def edited(state: str, *says: str, lost: int = 0, gone: int = 0):
+def edited(state: str, *says: str, **counts: int):
     """Enter a function that edits a notebook, edit(notebook) -> notebook or None, as a submission of the right name."""
 
     def label(edit):
@@ -62,7 +64,22 @@ def edited(state: str, *says: str, lost: int = 0, gone: int = 0):
             write(folder, json.dumps(edit(notebook) or notebook, indent=1))
 
         make.__name__ = edit.__name__
-        return broken(state, *says, lost=lost, gone=gone)(make)
+        return broken(state, *says, **counts)(make)
+
+    return label
+
+
+def edited_with_stubs(state: str, *says: str):
+    """The same for edit(notebook, stubs), stubs being the released texts of the answers by grade_id."""
+
+    def label(edit):
+        def make(folder, handed, released=""):
+            notebook = json.loads(plain(handed))
+            edit(notebook, {grade_id(cell): cell["source"] for cell in answers(json.loads(plain(released or handed)))})
+            write(folder, json.dumps(notebook, indent=1))
+
+        BROKEN[edit.__name__] = Broken(make, state, says)
+        return make
 
     return label
 
@@ -80,6 +97,14 @@ def recoded(state: str, *says: str):
     return label
 
 
+def plain(handed: str) -> str:
+    """The notebook with every cell's source as one text, laid out as Jupyter does."""
+    notebook = json.loads(handed)
+    for cell in notebook["cells"]:
+        cell["source"] = "".join(cell["source"])
+    return json.dumps(notebook, indent=1, ensure_ascii=False)
+
+
 def write(folder: Path, text: str, name: str = "") -> Path:
     path = folder / (name or f"{folder.name}.ipynb")
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +114,8 @@ def write(folder: Path, text: str, name: str = "") -> Path:
 
 def small_release(lecture: str = LECTURE) -> str:
     """A released notebook by hand: setup, two exercises with checks, a written answer, text between them."""
-    setup = f'import torch\nfrom autograder.check import Checker\n\ncheck = Checker("{lecture}")\npredict, hint = check.predict, check.hint'
+    setup = f'import torch\nfrom autograder.check import Checker\n\ncheck = Checker("{lecture}")'
+    setup += "\npredict, hint = check.predict, check.hint"
     stub = 'def {}(x, k):\n    """{}"""\n    # YOUR CODE HERE\n    raise NotImplementedError()'
     cells = [
         text("intro", "# Indexing\n\nA picture is worth a thousand words – même ici."),
@@ -230,6 +256,13 @@ def answer_written_into_the_check(notebook):
     notebook["cells"].remove(answer)
 
 
+@edited("repaired", "was changed", "cell of its own")
+def answer_written_into_another_check(notebook):
+    answer, check = answers(notebook)[0], checks(notebook)[1]
+    check["source"] = f"{answer['source']}\n\n{check['source']}"
+    notebook["cells"].remove(answer)
+
+
 @edited("repaired", "was missing; it was put back")
 def check_merged_into_the_answer(notebook):
     answer, check = answers(notebook)[0], checks(notebook)[0]
@@ -266,12 +299,10 @@ def duplicated_answer(notebook):
     notebook["cells"].insert(index(notebook, cell) + 1, copy.deepcopy(cell))
 
 
-@edited("repaired", "twice; one counts as the answer")
-def answer_doubled_by_an_empty_one_below(notebook):
+@edited_with_stubs("repaired", "twice; one counts as the answer")
+def answer_doubled_by_an_empty_one_below(notebook, stubs):
     cell = answers(notebook)[0]
-    stub = copy.deepcopy(cell)
-    released = {grade_id(c): c["source"] for c in json.loads(small_release())["cells"]}
-    stub["source"] = released.get(grade_id(cell), cell["source"])
+    stub = copy.deepcopy(cell) | {"source": stubs[grade_id(cell)]}
     notebook["cells"].insert(index(notebook, cell) + 1, stub)
 
 
@@ -289,12 +320,11 @@ def answer_deleted_and_written_anew(notebook):
     notebook["cells"][index(notebook, cell)] = plain_code(cell["source"])
 
 
-@edited("repaired", "another cell that defines", "was taken as the answer")
-def answer_in_a_cell_below_the_check(notebook):
+@edited_with_stubs("repaired", "another cell that defines", "was taken as the answer")
+def answer_in_a_cell_below_the_check(notebook, stubs):
     cell, check = answers(notebook)[0], checks(notebook)[0]
-    released = {grade_id(c): c["source"] for c in json.loads(small_release())["cells"]}
     extra = plain_code(cell["source"].replace("):", "):  # mine", 1))
-    cell["source"] = released.get(grade_id(cell), cell["source"])
+    cell["source"] = stubs[grade_id(cell)]
     notebook["cells"].insert(index(notebook, check) + 1, extra)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.archive import LMS, collect, identities
+from autograder.archive import LMS, Row, collect, identities
 from autograder.errors import EngineError, UsageError
 from autograder.exercises import Lecture
 from autograder.intake import find, handed_in_at, read
@@ -67,9 +67,21 @@ def notes(rows):
 MOODLE = {
     "Ann Lee_12345_assignsubmission_file_/x.ipynb": ("moodle", "Ann Lee", "Ann Lee", "12345", "x.ipynb"),
     "Åsa Öberg_7_assignsubmission_file_/deep/x.ipynb": ("moodle", "Åsa Öberg", "Åsa Öberg", "7", "deep/x.ipynb"),
-    "Jean_Luc Picard_12_assignsubmission_file_x.ipynb": ("moodle", "Jean_Luc Picard", "Jean_Luc Picard", "12", "x.ipynb"),
+    "Jean_Luc Picard_12_assignsubmission_file_x.ipynb": (
+        "moodle",
+        "Jean_Luc Picard",
+        "Jean_Luc Picard",
+        "12",
+        "x.ipynb",
+    ),
     "Participant_99_assignsubmission_file/x.ipynb": ("moodle", "Participant", "Participant", "99", "x.ipynb"),
-    "CS1-Week 2-5/Bo Li_8_assignsubmission_onlinetext_/onlinetext.html": ("moodle", "Bo Li", "Bo Li", "8", "onlinetext/onlinetext.html"),
+    "CS1-Week 2-5/Bo Li_8_assignsubmission_onlinetext_/onlinetext.html": (
+        "moodle",
+        "Bo Li",
+        "Bo Li",
+        "8",
+        "onlinetext/onlinetext.html",
+    ),
 }
 CANVAS = {
     "leeann_12345_67890_x.ipynb": ("canvas", "leeann_12345", "leeann", "12345", "x.ipynb"),
@@ -81,7 +93,11 @@ CANVAS = {
 BLACKBOARD = {
     "Week 2_alee_attempt_2024-01-02-03-04-05_x.ipynb": ("blackboard", "alee", "alee", "alee", "x.ipynb"),
     "Week_2_alee_attempt_2024-01-02-03-04-05_my_x.ipynb": ("blackboard", "alee", "alee", "alee", "my_x.ipynb"),
-    "Week 2_a.lee@example.org_poging_2024-01-02-03-04-05_x.ipynb": ("blackboard", *["a.lee@example.org"] * 3, "x.ipynb"),
+    "Week 2_a.lee@example.org_poging_2024-01-02-03-04-05_x.ipynb": (
+        "blackboard",
+        *["a.lee@example.org"] * 3,
+        "x.ipynb",
+    ),
 }
 
 
@@ -98,16 +114,22 @@ def test_the_names_of_every_lms_are_understood_without_being_told_which(name, ex
 
 
 def test_a_dry_run_plans_the_same_and_writes_nothing(zipped, course, tmp_path):
-    archive = zipped({f"Ann Lee_1_assignsubmission_file_/{N}": NOTEBOOK, "Bo_2_assignsubmission_file_/y.zip": as_zip({"a": b"1"})})
+    archive = zipped(
+        {f"Ann Lee_1_assignsubmission_file_/{N}": NOTEBOOK, "Bo_2_assignsubmission_file_/y.zip": as_zip({"a": b"1"})}
+    )
     before = tree(tmp_path)
     planned = collect(archive, LECTURE, course, dry_run=True)
     assert tree(tmp_path) == before
     assert collect(archive, LECTURE, course) == planned
-    assert {path for path in submitted(course)} == targets(planned)
+    assert set(submitted(course)) == targets(planned)
 
 
 def test_what_was_collected_is_found_and_read(zipped, course):
-    collect(zipped({f"Ann Lee_1_assignsubmission_file_/{N}": NOTEBOOK, f"O'Neil_2_assignsubmission_file_/{N}": NOTEBOOK}), LECTURE, course)
+    collect(
+        zipped({f"Ann Lee_1_assignsubmission_file_/{N}": NOTEBOOK, f"O'Neil_2_assignsubmission_file_/{N}": NOTEBOOK}),
+        LECTURE,
+        course,
+    )
     lecture = Lecture(LECTURE, Path(), (), (), "")
     submissions = [read(found, lecture, small_release(), course) for found in find(course.out / "submitted", LECTURE)]
     assert [submission.ungradable for submission in submissions] == [None, None]
@@ -148,9 +170,14 @@ def test_of_canvas_files_of_one_name_the_later_wins_and_the_row_says_so(zipped, 
 
 
 def test_a_zip_handed_in_is_unpacked_one_level(zipped, course):
-    inner = as_zip({f"work/{N}": NOTEBOOK, "work/data.csv": b"1", "__MACOSX/._x": b"junk", "work/old.zip": as_zip({"a": b"1"})})
+    inner = as_zip(
+        {f"work/{N}": NOTEBOOK, "work/data.csv": b"1", "__MACOSX/._x": b"junk", "work/old.zip": as_zip({"a": b"1"})}
+    )
     rows = collect(zipped({"Ann_1_assignsubmission_file_/hand-in.zip": inner}), LECTURE, course)
-    assert set(submitted(course)) == {f"Ann/{LECTURE}/work/{name}" for name in (N, "data.csv", "old.zip")} and len(rows) == 3
+    assert (
+        set(submitted(course)) == {f"Ann/{LECTURE}/work/{name}" for name in (N, "data.csv", "old.zip")}
+        and len(rows) == 3
+    )
 
 
 # Hostile archives
@@ -193,7 +220,7 @@ HOSTILE = {
     "drive": (as_zip({"C:\\evil.ipynb": b"x", N: b"good"}), "leads out of the folder", {N}),
     "backslashes": (as_zip({"..\\..\\evil.ipynb": b"x", N: b"good"}), "leads out of the folder", {N}),
     "link": (as_zip({link("to"): b"/etc/passwd", N: b"good"}), "a link or a device", {N}),
-    "encrypted": (encrypted(as_zip({N: NOTEBOOK})), "encrypted", {"hand-in.zip"}),
+    "encrypted": (encrypted(as_zip({N: NOTEBOOK})), "it is encrypted; it was left out", {"hand-in.zip"}),
     "bomb": (BOMB, "unpacks to more than 1 MiB", {"hand-in.zip"}),
     "lying bomb": (lying(BOMB), "kept as a zip", {"hand-in.zip"}),
     "truncated": (as_zip({N: NOTEBOOK})[:200], "damaged", {"hand-in.zip"}),
@@ -209,16 +236,18 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_zip_from_a_student_stays_in_that_students_folder(name, zipped, course, tmp_path):
     content, words, kept = HOSTILE[name]
-    archive = zipped({"Eve_1_assignsubmission_file_/hand-in.zip": content, f"Ann_2_assignsubmission_file_/{N}": NOTEBOOK})
-    before = {path for path in tree(tmp_path)}
+    archive = zipped(
+        {"Eve_1_assignsubmission_file_/hand-in.zip": content, f"Ann_2_assignsubmission_file_/{N}": NOTEBOOK}
+    )
+    before = set(tree(tmp_path))
     rows = collect(archive, LECTURE, course)
     assert words in notes(rows)
-    written = {path for path in tree(tmp_path)} - before - {f"grading/collected/{LECTURE}.csv"}
+    written = set(tree(tmp_path)) - before - {f"grading/collected/{LECTURE}.csv"}
     own = {path for path in written if path.startswith(f"grading/submitted/Eve/{LECTURE}/")}
     assert written - own == {f"grading/submitted/Ann/{LECTURE}/{N}"}
     if kept is not None:
         assert {path.split("/", 4)[4] for path in own} == kept
-    assert "link" not in tree(tmp_path).values() and not [path for path in tmp_path.rglob(".*")]
+    assert "link" not in tree(tmp_path).values() and not list(tmp_path.rglob(".*"))
 
 
 @pytest.mark.parametrize(
@@ -246,7 +275,7 @@ def test_whatever_a_student_is_called_the_folder_is_theirs_alone(student, zipped
     for target in targets(rows):
         folder = target.split("/")[0]
         assert folder.isprintable() and folder[0] not in "-." and len(folder) < 100 and not set(folder) & set("%<>")
-    assert {path for path in submitted(course)} == targets(rows)
+    assert set(submitted(course)) == targets(rows)
 
 
 def test_names_in_utf8_are_read_with_and_without_the_flag_that_says_so(tmp_path, course):
@@ -267,6 +296,22 @@ def test_an_archive_that_was_unpacked_already_is_read_as_a_folder(tmp_path, cour
     assert submitted(course) == {f"Ann Lee/{LECTURE}/{N}": NOTEBOOK} and "links are not followed" in notes(rows)
 
 
+@pytest.mark.parametrize(
+    ("row", "line"),
+    [
+        (Row("anna", "x.ipynb", "anna/02/x.ipynb"), "anna  x.ipynb  -> anna/02/x.ipynb"),
+        (Row("anna", "x.ipynb", note="it is encrypted; it was left out"), "anna  x.ipynb  left out: it is encrypted"),
+        (Row("", "a\nb\x1b[0m", note="odd"), "(nobody)  a?b?[0m  left out: odd"),
+        (
+            Row("anna", "", "anna/02", "replaces what was collected before"),
+            "anna  -> anna/02: replaces what was collected before",
+        ),
+    ],
+)
+def test_a_row_reads_as_one_line(row, line):
+    assert str(row) == line
+
+
 # Again, and refused
 
 
@@ -275,7 +320,11 @@ def attempt(day, content=b"x"):
 
 
 def test_collecting_again_replaces_a_submission_as_a_whole_and_says_so(zipped, course):
-    collect(zipped({"Ann_1_assignsubmission_file_/old.ipynb": b"1", "Bo_2_assignsubmission_file_/x.ipynb": b"2"}), LECTURE, course)
+    collect(
+        zipped({"Ann_1_assignsubmission_file_/old.ipynb": b"1", "Bo_2_assignsubmission_file_/x.ipynb": b"2"}),
+        LECTURE,
+        course,
+    )
     rows = collect(zipped({"Ann_1_assignsubmission_file_/new.ipynb": b"3"}), LECTURE, course)
     assert submitted(course) == {f"Ann/{LECTURE}/new.ipynb": b"3", f"Bo/{LECTURE}/x.ipynb": b"2"}
     assert "replaces what was collected before" in notes(rows)

@@ -51,7 +51,8 @@ def test_an_answer_that_is_no_python_is_named_with_its_line(tmp_path, source, wo
 
 
 @pytest.mark.parametrize(
-    "source", ["%time\ndef last_row(x, k):\n    !ls\n    files = !ls\n    return x", "last_row?\ndef last_row(x): 'a\\d'"]
+    "source",
+    ["%time\ndef last_row(x, k):\n    !ls\n    files = !ls\n    return x", "last_row?\ndef last_row(x): 'a\\d'"],
 )
 def test_what_jupyter_understands_is_no_error(tmp_path, source):
     assert asked(tmp_path, edited(lambda notebook: answers(notebook)[0].update(source=source))) == []
@@ -61,9 +62,11 @@ def test_what_jupyter_understands_is_no_error(tmp_path, source):
 def test_what_is_said_before_handing_in_is_what_grading_finds(tmp_path, name):
     folder = tmp_path / "anna" / LECTURE
     folder.mkdir(parents=True)
-    BROKEN[name].make(folder, SOLUTION)
+    BROKEN[name].make(folder, SOLUTION, RELEASE)
     path = folder / f"{LECTURE}.ipynb"
-    if [other for other in folder.parent.rglob("*") if other.is_symlink() or not other.is_dir()] != [path] or path.is_symlink():
+    if [other for other in folder.parent.rglob("*") if other.is_symlink() or not other.is_dir()] != [
+        path
+    ] or path.is_symlink():
         return  # about names and other files, not about one notebook
     sentences = " ".join(examine(path, RELEASE, LECTURE))
     assert bool(sentences) == (BROKEN[name].state != "graded"), sentences
@@ -92,8 +95,10 @@ def test_without_the_release_doubled_and_missing_checks_are_still_seen(tmp_path)
 def test_a_notebook_too_large_or_of_another_lecture_is_said_at_once(tmp_path):
     other = json.dumps({"cells": [], "metadata": {}, "nbformat": 4})
     assert "notebook of another lecture" in asked(tmp_path, other)[0]
-    (sentence,) = examine(write(tmp_path, SOLUTION + " " * 2**20, f"{LECTURE}.ipynb"), RELEASE, LECTURE, largest_mib=1.0)
-    assert "clear the outputs" in sentence
+    (sentence,) = examine(
+        write(tmp_path, SOLUTION + " " * 2**20, f"{LECTURE}.ipynb"), RELEASE, LECTURE, largest_mib=1.0
+    )
+    assert "clear all outputs" in sentence
 
 
 def test_a_path_that_is_no_file_is_refused(tmp_path):

@@ -1,6 +1,7 @@
 """One submission from notebook to report, in real kernels: one bad cell costs its own exercise and no other."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,8 +14,6 @@ KTH, EVEN = "every_kth", "even_numbers"
 @pytest.fixture(scope="session")
 def graded(tiny, tiny_settings, handed_in):
     def grade(answers=(), extra=(), blank=False, **settings):
-        from dataclasses import replace
-
         submission = Submission("ada", "10_tiny", handed_in(answers, extra, blank))
         return grade_submission(submission, tiny, replace(tiny_settings, **settings), seed=7)
 
@@ -122,6 +121,16 @@ def test_the_executed_notebook_keeps_outputs_and_no_reply(graded):
     cells = json.loads(report.notebook)["cells"]
     texts = json.dumps(cells)
     assert "hello" in texts and '"text/plain": "2"' in texts and "vnd.autograder" not in texts
+
+
+def test_outputs_that_were_handed_in_are_gone_even_where_no_cell_ran(tiny, tiny_settings, handed_in):
+    notebook = json.loads(handed_in(extra=["import time\ntime.sleep(30)"]))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["outputs"] = [{"output_type": "execute_result", "data": {"text/plain": "5.0"}, "metadata": {}, "execution_count": 1}]
+    submission = Submission("ada", "10_tiny", json.dumps(notebook))
+    report = grade_submission(submission, tiny, replace(tiny_settings, submission_seconds=1), seed=7)
+    assert report.score == 0 and '"5.0"' not in report.notebook
 
 
 def test_an_ungradable_submission_never_runs_and_says_why(tiny, tiny_settings):

@@ -451,7 +451,7 @@ def test_a_snapshot_puts_everything_back(lecture, book):
         ungradable(lecture, digest="two"), lecture, book, attempt_changed=True, timestamp="2026-03-05 12:00"
     )
     assert state_of(book) != before
-    gradebook.restore("ada", lecture, book, kept)
+    gradebook.restore(kept, lecture, book)
     assert state_of(book) == before
 
 
@@ -459,7 +459,7 @@ def test_a_snapshot_of_nothing_takes_everything_away(lecture, book):
     before = state_of(book)
     kept = json.loads(json.dumps(gradebook.snapshot("ada", lecture, book)))
     gradebook.write(report_of(lecture), lecture, book, attempt_changed=True)
-    gradebook.restore("ada", lecture, book, kept)
+    gradebook.restore(kept, lecture, book)
     assert state_of(book) == before
     assert rows(book, "select count(*) from grade") == [(0,)]
 

@@ -49,7 +49,7 @@ def hand_in(tmp_path, limits):
     def submission(make, handed=SOLUTION):
         folder = tmp_path / "class" / "anna" / LECTURE
         folder.mkdir(parents=True)
-        make(folder, handed)
+        make(folder, handed, RELEASE)
         (found,) = find(tmp_path / "class", LECTURE)
         return read(found, LECTURE_RECORD, RELEASE, limits)
 
@@ -121,6 +121,15 @@ def test_a_solved_notebook_keeps_its_answers_whatever_happened_to_it(name, hand_
     assert right == 2 - lost
 
 
+@pytest.mark.parametrize("name", [name for name in BROKEN if BROKEN[name].state != "ungradable"])
+def test_a_repaired_notebook_needs_no_repair(name, hand_in, tmp_path, limits):
+    first = hand_in(BROKEN[name].make)
+    write(tmp_path / "again" / "anna" / LECTURE, first.notebook, f"{LECTURE}.ipynb")
+    second = read(find(tmp_path / "again", LECTURE)[0], LECTURE_RECORD, RELEASE, limits)
+    assert [sentence for sentence in second.repairs if " is missing; " not in sentence] == []
+    assert second.notebook == first.notebook
+
+
 class _Probe:
     """Stands for a tensor: whatever is taken from it is "answer"."""
 
@@ -132,7 +141,7 @@ def test_nothing_handed_in_is_changed(tmp_path, limits):
     for name, broken in BROKEN.items():
         folder = tmp_path / name / "anna" / LECTURE
         folder.mkdir(parents=True)
-        broken.make(folder, SOLUTION)
+        broken.make(folder, SOLUTION, RELEASE)
         before = snapshot(tmp_path / name)
         (found,) = find(tmp_path / name, LECTURE)
         read(found, LECTURE_RECORD, RELEASE, limits)
@@ -153,7 +162,7 @@ def edit(notebook_text, change):
 
 
 def hand_in_edited(hand_in, change, handed=SOLUTION):
-    return hand_in(lambda folder, text: write(folder, edit(text, change)), handed)
+    return hand_in(lambda folder, text, _: write(folder, edit(text, change)), handed)
 
 
 def test_a_check_that_was_put_back_stands_right_after_its_answer(hand_in):
@@ -225,7 +234,7 @@ def test_pictures_in_a_text_cell_are_kept(hand_in):
 
 
 def test_files_of_the_release_win_over_those_handed_in(hand_in):
-    def make(folder, handed):
+    def make(folder, handed, _):
         write(folder, handed)
         write(folder, "forged", "checks.json")
         write(folder, "mine", "data/own.csv")
@@ -241,6 +250,10 @@ def test_files_go_by_their_path_from_the_notebooks_folder(hand_in):
 def test_of_files_that_shadow_libraries_only_the_others_are_kept(hand_in):
     files = hand_in(BROKEN["files_that_shadow_libraries"].make).files
     assert set(files) == {"checks.json", "data/given.csv", "helper.py"}
+
+
+def test_a_timestamp_is_kept_only_where_it_is_one(hand_in):
+    assert "timestamp.txt" not in hand_in(BROKEN["timestamp_unreadable"].make).files
 
 
 def test_the_digest_tells_contents_and_names_apart(tmp_path, limits):
@@ -378,7 +391,7 @@ def test_one_folder_that_cannot_be_listed_fails_alone(tmp_path, limits, monkeypa
 
     monkeypatch.setattr(os, "scandir", refusing)
     anna, ben = find(tmp_path, LECTURE)
-    with pytest.raises(EngineError, match="Permission denied.*check its permissions"):
+    with pytest.raises(EngineError, match=r"Permission denied.*check its permissions"):
         read(anna, LECTURE_RECORD, RELEASE, limits)
     assert read(ben, LECTURE_RECORD, RELEASE, limits).ungradable is None
 

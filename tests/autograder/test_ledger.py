@@ -230,6 +230,22 @@ def test_an_interrupted_run_is_continued_and_taken_back_as_one(tmp_path, gradebo
     assert ledger.undo(tmp_path, gradebook.restore).students == ("ada", "bob")
 
 
+def test_who_is_graded_twice_in_one_run_gets_back_what_was_before_it(tmp_path, gradebook):
+    """Interrupted, handed in again, continued: the first grading of the run is nothing to go back to."""
+    grade(tmp_path, FIRST, gradebook)
+    before = files_in(tmp_path / "report" / "submissions"), gradebook.scores()
+    with ledger.writing(tmp_path, LECTURE) as book:
+        saved = book.save(book.begin(**CONDITIONS), report("ada", 0.0), "k new", "a", gradebook.snapshot("ada"))
+        gradebook.write(saved)
+        book.entered("ada")  # and then a crash
+    with ledger.writing(tmp_path, LECTURE) as book:
+        assert list(book.unentered()) == []
+        book.save(book.begin(**CONDITIONS), report("ada", 1.0), "k newer", "a", gradebook.snapshot("ada"))
+        assert [found.score for found in book.unentered()] == [1.0]  # and then a crash
+    ledger.undo(tmp_path, gradebook.restore)
+    assert (files_in(tmp_path / "report" / "submissions"), gradebook.scores()) == before
+
+
 def test_the_seed_of_the_last_run_is_known(tmp_path, gradebook):
     assert Ledger(tmp_path, LECTURE).last_run() is None
     grade(tmp_path, FIRST, gradebook)
@@ -333,6 +349,26 @@ def killed_at(moment, work):
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
     return os.WIFSIGNALED(status)
+
+
+def test_nothing_is_written_in_place(tmp_path, gradebook):
+    """A kill in the middle of a write cannot be timed; so no file that counts is ever open for writing."""
+    opened = []
+
+    def watch(event, arguments):
+        if event == "open" and opened is not None and isinstance(arguments[0], str | os.PathLike):
+            opened.extend([Path(arguments[0])] if arguments[2] & (os.O_WRONLY | os.O_RDWR) else [])
+
+    sys.addaudithook(watch)  # cannot be removed: from here on it is idle
+    try:
+        grade(tmp_path, FIRST, gradebook)
+        grade(tmp_path, SECOND, gradebook)
+        ledger.undo(tmp_path, gradebook.restore)
+    finally:
+        written, opened = opened, None
+    ours = [path for path in written if path.is_relative_to(tmp_path)]
+    assert len(ours) > 10
+    assert {path.suffix for path in ours if path.name != "lock"} == {".part"}
 
 
 def test_what_is_on_disk_is_json_that_others_can_read(tmp_path, gradebook):

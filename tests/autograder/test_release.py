@@ -314,15 +314,44 @@ def test_what_must_not_be_given_away_is_found(lecture, released, plant, expected
     assert any(expected in sentence for sentence in found), found
 
 
+HARMLESS = {
+    "a line of the reference in a hint": in_checks(
+        lambda exercises: exercises["even_numbers"]["hints"].append("divisible = x.remainder(2).eq(0)")
+    ),
+    "an import": in_cell("cell-006", adding("from torch.utils.benchmark import Timer")),
+    "a piece too short to tell": in_cell("cell-006", adding("rows, columns = x.shape\nreturn x")),
+    "the docstring of an exercise": in_cell("cell-006", adding("# The even numbers of x, (n,), in order.")),
+}
+
+
+@pytest.mark.parametrize("plant", HARMLESS.values(), ids=HARMLESS)
+def test_what_tells_nothing_is_no_leak(course, released, plant):
+    path = course / "solutions" / TINY / "exercises.py"
+    edit(path, '"Index with the mask."', '"Index with the mask.divisible = x.remainder(2).eq(0)"')
+    edit(
+        path,
+        "    return x[-1, ::k]\n",
+        "    from torch.utils.benchmark import Timer\n\n    return x[-1, ::k] if Timer else 0\n",
+    )
+    plant(released)
+    assert leaks.leaks(load_lecture(TINY, course / "solutions"), released) == []
+
+
+def test_a_wrong_answer_that_the_lecture_shows_is_no_leak(course, settings):
+    source = course / "solutions" / TINY / f"{TINY}.py"
+    edit(source, "# %% facts=", f"# %%\ndef f(x, k):\n    {WRONG}\n\n# %% facts=")
+    lecture = load_lecture(TINY, course / "solutions")
+    notebooks.stored_path(lecture).write_text(notebooks.text(notebooks.solved(lecture)), encoding="utf-8")
+    assert leaks.leaks(lecture, generate(lecture, settings, course / "elsewhere")) == []
+
+
 def test_a_lecture_that_gives_its_answer_away_is_not_released(course, settings):
     source = course / "solutions" / TINY / f"{TINY}.py"
     edit(source, "# ## The last row", "# ## The last row\n#\n# Try `return x[rows - 1, 0:columns:k]`.")
     notebook = notebooks.solved(load_lecture(TINY, course / "solutions"))
-    number = 0
-    for cell in notebook.cells:  # as executed, without the time that it takes
-        if cell.cell_type == "code":
-            number += 1
-            cell.execution_count = number
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(code, start=1):  # as executed, without the time that it takes
+        cell.execution_count = number
     (source.with_suffix(".ipynb")).write_text(notebooks.text(notebook), encoding="utf-8")
     with pytest.raises(CourseError, match=r"not released: 10_tiny: .* holds the solution of every_kth"):
         release([], settings)

@@ -198,7 +198,8 @@ def test_the_page_says_what_an_instructor_has_to_know(tiny, one_of_each):
     for fact in [
         "5 submissions", "Not graded: our failure: 2", "The kernel did not start.",
         "Half a file: hand it in again.", "Repaired: The check cell of 10.1 was put back.", "strict: bubblewrap",
-        "The number of processes is counted over this user.", "987654321", "2.13.0", "2 of 2 (100 %)", "to read by hand",
+        "The number of processes is counted over this user.", "987654321", "2.13.0",
+        "2 of 2 (100 %)", "to read by hand",
     ]:  # fmt: skip
         assert fact in page.text, fact
 
@@ -225,12 +226,18 @@ def test_a_full_disk_is_one_sentence_and_the_last_report_stays(tiny, one_of_each
 # ---- the page of a student
 
 
-def test_a_student_reads_every_message_and_neither_seed_nor_others(tiny, hostile, one_of_each):
+def test_a_student_reads_every_message_and_neither_seed_nor_others(tiny, hostile):
     page = Page(reporting.student_html(tiny, replace(hostile[0], student="ada", provenance={"seed": str(RUN.seed)})))
     assert page.text.count("<script>alert(1)</script>") == len([e for e in tiny.exercises if not e.written]) + 3
     assert all(f"{e.number} {e.id}" in page.text for e in tiny.exercises)
     assert str(RUN.seed) not in page.text and not page.all("script")
-    assert "not graded yet" in Page(reporting.student_html(tiny, one_of_each[3])).text
+
+
+def test_a_student_is_told_of_our_failure_without_its_inside(tiny, one_of_each):
+    for report, earlier in ((one_of_each[3], False), (one_of_each[4], True)):
+        text = Page(reporting.student_html(tiny, report)).text
+        assert "not graded yet" in text and "It does not count as zero" in text and report.reason not in text
+        assert ("of an earlier run" in text) == ("10.1 every_kth" in text) == earlier
 
 
 def test_a_student_learns_no_hidden_input(tiny):

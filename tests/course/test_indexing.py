@@ -28,6 +28,12 @@ def test_the_indices_of_result_shape_tell_torch_from_numpy():
     assert apart >= len(SEEDS)
 
 
+def test_without_a_number_torch_and_numpy_agree_on_shapes():
+    for shape, index in cases("result_shape"):
+        if not any(isinstance(item, int) for item in index):
+            assert torch.empty(shape)[index].shape == torch.empty(shape).numpy()[index].shape
+
+
 def test_perfect_squares_are_those_of_integer_roots():
     for (x,) in cases("perfect_squares"):
         expected = [v for v in x.flatten().tolist() if v >= 0 and math.isqrt(v) ** 2 == v]

@@ -13,12 +13,20 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autograder.limits import Limits
-from autograder.provisioner import start_warm_kernel
+from autograder.running import start_warm_kernel
 
 HOSTILE = Path(__file__).parent / "hostile"
 MARK = "gr4der-s3cret-" + secrets.token_hex(4)
-LIMITS = Limits(memory_mib=400, processes=48, cpu_seconds=4, scratch_mib=64, scratch_files=2000, message_mib=4, messages_waiting=32)
-SECONDS = {"silent": 0.7, "interrupted": 0.7, "any": 2.5, "dead": 2.5, "cpu": 90.0}  # before the snippet is interrupted; else:
+LIMITS = Limits(
+    memory_mib=400, processes=48, cpu_seconds=4, scratch_mib=64, scratch_files=2000, message_mib=4, messages_waiting=32
+)
+SECONDS = {
+    "silent": 0.7,
+    "interrupted": 0.7,
+    "any": 2.5,
+    "dead": 2.5,
+    "cpu": 90.0,
+}  # before the snippet is interrupted; else:
 PATIENCE, AFTER_INTERRUPT = 20.0, 0.7
 ENDS = ("alive", "dead", "any", "silent", "interrupted", "memory", "cpu", "scratch")
 
@@ -43,7 +51,9 @@ def snippets():
         for cell in re.split(r"(?m)^# %% ", path.read_text())[1:]:
             name, source = cell.split("\n", 1)
             said = dict(re.findall(r"(?m)^# (ends|not|only): (\w+)$", source))
-            yield Snippet(f"{path.stem}-{name}", source, said.get("ends", "alive"), (said.get("not"),), said.get("only"))
+            yield Snippet(
+                f"{path.stem}-{name}", source, said.get("ends", "alive"), (said.get("not"),), said.get("only")
+            )
 
 
 SNIPPETS = [snippet for snippet in snippets() if snippet.only in (None, platform.machine())]

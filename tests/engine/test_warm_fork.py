@@ -6,14 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import pytest
 
-from autograder import learn, sandbox
+from autograder import learn, sandbox, watchdog
 from autograder.limits import Limits
 from autograder.plans import PLANS
-from autograder.provisioner import start_cold_kernel, start_warm_kernel
+from autograder.running import start_cold_kernel, start_warm_kernel
 from autograder.warm import INHERITABLE, Zygote, ZygoteError
 
 from .attacks import execute
@@ -61,13 +62,17 @@ def test_unseeded_generators_differ_between_forks(zygote):
 
 
 def test_hashes_are_those_of_every_run(zygote):
-    here = subprocess.run([sys.executable, "-c", "print(hash('a'))"], env=INHERITABLE, capture_output=True, text=True, check=True)
+    here = subprocess.run(
+        [sys.executable, "-c", "print(hash('a'))"], env=INHERITABLE, capture_output=True, text=True, check=True
+    )
     assert said(zygote, "print(hash('a'))") == [here.stdout.strip()]
 
 
 def test_operations_run_in_parallel_after_the_fork(zygote):
     """After a fork of a process whose OpenMP pool runs, the first of these would hang."""
-    big = "import torch\nx = torch.ones(1000, 1000)\nprint(torch.get_num_threads(), (x @ x)[0, 0].item(), x.sum().item())"
+    big = (
+        "import torch\nx = torch.ones(1000, 1000)\nprint(torch.get_num_threads(), (x @ x)[0, 0].item(), x.sum().item())"
+    )
     assert said(zygote, big, threads=2) == ["2 1000.0 1000000.0"]
 
 
@@ -102,7 +107,7 @@ def test_data_loaders_have_workers(zygote):
 def test_what_children_print_is_shown(zygote):
     code = """
         import multiprocessing
-        child = multiprocessing.get_context("fork").Process(target=print, args=("from the child",), kwargs={"flush": True})
+        child = multiprocessing.get_context("fork").Process(target=print, args=("from the child",))
         child.start(), child.join()
     """
     assert said(zygote, code, "import time; time.sleep(0.3)")[0] == "from the child"
@@ -132,19 +137,24 @@ def test_tensorboard_files_are_written(zygote):
 
 
 def test_programs_can_be_started(zygote):
-    assert said(zygote, "import subprocess\nprint(subprocess.run(['echo', 'out'], capture_output=True, text=True).stdout)") == ["out"]
+    assert said(
+        zygote, "import subprocess\nprint(subprocess.run(['echo', 'out'], capture_output=True, text=True).stdout)"
+    ) == ["out"]
 
 
 def test_there_is_no_history_to_read(zygote):
     code = """
         import glob, os
-        print(get_ipython().history_manager.enabled, glob.glob(os.path.expanduser("~/.ipython/**/*.sqlite"), recursive=True))
+        files = glob.glob(os.path.expanduser("~/.ipython/**/*.sqlite"), recursive=True)
+        print(get_ipython().history_manager.enabled, files)
     """
     assert said(zygote, code) == ["False []"]
 
 
 def test_temporary_files_are_the_kernels_own(zygote):
-    code = "import os, tempfile\nprint(os.path.commonpath([tempfile.mkdtemp(), os.environ['HOME'], os.getcwd()]) != '/')"
+    code = (
+        "import os, tempfile\nprint(os.path.commonpath([tempfile.mkdtemp(), os.environ['HOME'], os.getcwd()]) != '/')"
+    )
     assert said(zygote, code) == ["True"]
 
 
@@ -165,7 +175,9 @@ def test_too_many_working_files_are_an_error(zygote, tmp_path):
 
 def test_the_environment_is_what_was_given(zygote, monkeypatch):
     monkeypatch.setenv("COURSE_TOKEN", "secret")
-    assert said(zygote, "import os\nprint(os.environ.get('COURSE_TOKEN'), os.environ['MINE'])", env={"MINE": "yes"}) == ["None yes"]
+    assert said(
+        zygote, "import os\nprint(os.environ.get('COURSE_TOKEN'), os.environ['MINE'])", env={"MINE": "yes"}
+    ) == ["None yes"]
 
 
 def test_a_busy_zygote_forks_no_second_kernel(zygote):
@@ -180,6 +192,23 @@ def test_a_busy_zygote_forks_no_second_kernel(zygote):
 def test_packages_are_hidden_only_by_a_zygote_that_hides_them(zygote):
     with pytest.raises(ValueError, match="can import maskedtensor_ref: start it with"):
         said(zygote, "1", hides=("maskedtensor_ref",))
+
+
+def test_trusted_code_is_limited_and_cleared_away_too():
+    """Without walls: code that means no harm here can do none."""
+    forked = "import os, time\nif os.fork() == 0:\n    if os.fork() == 0: time.sleep(1000)\n    os._exit(0)"
+    with Zygote.start(PLANS["none"]) as zygote:
+        before = set(watchdog.descendants([zygote.process.pid]))
+        cells = (forked, "try:\n    bytearray(1 << 30)\nexcept MemoryError:\n    print('enough')")
+        assert said(zygote, *cells, limits=Limits(memory_mib=300))[1] == "enough"
+        assert set(watchdog.descendants([zygote.process.pid])) == before
+
+
+def test_sockets_have_room_in_a_deep_temporary_folder(zygote, tmp_path, monkeypatch):
+    deep = tmp_path / ("d" * 100)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    assert said(zygote, "print(1)") == ["1"]
 
 
 def test_how_a_kernel_ended_is_known(zygote):
@@ -218,7 +247,7 @@ def test_a_kernel_ends_with_its_zygote():
 ORPHANED = """
 import asyncio, os, sys
 from autograder import sandbox, watchdog
-from autograder.provisioner import start_warm_kernel
+from autograder.running import start_warm_kernel
 from autograder.warm import Zygote
 async def run():
     zygote = Zygote.start(sandbox.level().plan)
@@ -288,7 +317,9 @@ def test_modules_that_cannot_be_imported_are_reported(tmp_path):
 
 def test_a_notebook_teaches_what_to_import(zygote, tmp_path):
     notebook = tmp_path / "solved.ipynb"
-    notebook.write_text('{"cells": [{"cell_type": "code", "source": ["import torch\\n", "import torch.utils.tensorboard"]}]}')
+    notebook.write_text(
+        '{"cells": [{"cell_type": "code", "source": ["import torch\\n", "import torch.utils.tensorboard"]}]}'
+    )
     plan, cache = sandbox.level().plan, tmp_path / "cache.json"
     modules = asyncio.run(learn.learnt(notebook, cache, plan))
     assert "torch.utils.tensorboard.writer" in modules

@@ -1,4 +1,5 @@
 """Torch on one thread, and the modules beside the tests importable."""
+
 import sys
 from pathlib import Path
 

@@ -1,4 +1,5 @@
 """The properties of every rule, driven by torch's own operator database."""
+
 import warnings
 
 import pytest
@@ -21,7 +22,9 @@ def tensors(op):
 
 def test_the_count_only_grows():
     assert len(WORKING) >= 590
-    assert not (NO_RULE.keys() | set(NOTHING_TO_MASK)) - ENTRIES.keys(), "an entry left the database: take it off the list"
+    assert not (NO_RULE.keys() | set(NOTHING_TO_MASK)) - ENTRIES.keys(), (
+        "an entry left the database: take it off the list"
+    )
 
 
 @pytest.mark.parametrize("name", WORKING)
@@ -35,7 +38,7 @@ def test_an_entry_agrees_with_torch_and_ignores_poison(name):
                 ignores_poison(op, sample, every_operand=True)
             else:
                 op.op(sample.input, *sample.args, **sample.kwargs)
-        except NotImplementedError as refusal:                      # an option without a rule, which must say so
+        except NotImplementedError as refusal:  # an option without a rule, which must say so
             assert "MaskedTensor" in str(refusal) or ":" in str(refusal)
         else:
             worked += 1
@@ -57,4 +60,4 @@ def test_an_entry_without_tensors_has_nothing_to_mask(name):
     try:
         assert not tensors(op)
     except AttributeError:
-        pass                                                        # it has no dtype on the CPU
+        pass  # it has no dtype on the CPU

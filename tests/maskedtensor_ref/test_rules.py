@@ -1,4 +1,5 @@
 """Properties of the rules over the table: spellings, layouts, dtypes, slices and gradients."""
+
 import itertools
 import math
 
@@ -11,10 +12,13 @@ from maskedtensor_ref import MaskedTensor, mask_policy, masked_tensor
 from maskedtensor_ref.table import OPS, QUALIFIED, RULES, SPACES
 
 LAYOUTS = {"strided": lambda m: m, "coo": MaskedTensor.to_sparse_coo, "csr": MaskedTensor.to_sparse_csr}
-UNARY = "abs neg exp log1p sqrt sin cos tanh sigmoid relu square reciprocal erf sign ceil floor round isnan logical_not".split()
+UNARY = """abs neg exp log1p sqrt sin cos tanh sigmoid relu square reciprocal erf sign ceil floor round isnan
+    logical_not""".split()
 BINARY = "add sub mul div maximum minimum pow atan2 hypot fmod remainder eq lt ge copysign logaddexp xlogy".split()
-REDUCTIONS = ("sum prod mean var std amax amin argmax argmin any all nansum nanmean logsumexp count_nonzero median max min "
-              "norm nanmedian mode").split()
+REDUCTIONS = (
+    "sum prod mean var std amax amin argmax argmin any all nansum nanmean logsumexp count_nonzero median max min "
+    "norm nanmedian mode"
+).split()
 
 
 @pytest.fixture
@@ -28,7 +32,7 @@ def pair():
 
 def flat(out):
     """The MaskedTensors in a result."""
-    return [out] if isinstance(out, MaskedTensor) else [t for t in out]
+    return [out] if isinstance(out, MaskedTensor) else list(out)
 
 
 def assert_same(a, b):
@@ -82,8 +86,13 @@ def test_a_binary_operation_is_the_same_in_every_layout(name, other, layout, pai
         pytest.skip("torch.maximum takes no number")
     data, mask = pair
     m = masked_tensor(data, mask)
-    second = {"same places": masked_tensor(data + 1, mask), "other places": masked_tensor(data + 1, mask),
-              "plain": data + 1, "number": 2, "row": data[0]}[other]
+    second = {
+        "same places": masked_tensor(data + 1, mask),
+        "other places": masked_tensor(data + 1, mask),
+        "plain": data + 1,
+        "number": 2,
+        "row": data[0],
+    }[other]
     s = LAYOUTS[layout](m)
     sparse = LAYOUTS[layout](second) if isinstance(second, MaskedTensor) else second
     if other == "same places":
@@ -100,14 +109,17 @@ def test_a_reduction_is_the_operation_on_the_specified_elements(name, dim, layou
     data, mask = pair
     if name in ("any", "all"):
         data = data > 0.5
-    if name == "mode" and dim is None or name == "logsumexp" and dim is None:
+    if (name == "mode" and dim is None) or (name == "logsumexp" and dim is None):
         pytest.skip("torch has no such call")
     m = LAYOUTS[layout](masked_tensor(data, mask))
     f = {"nanmean": torch.nanmean}.get(name, getattr(Tensor, name, None))
     got = f(m) if dim is None else f(m, dim=dim)
     got = got[0] if isinstance(got, tuple) else got
-    slices = [(data.reshape(-1), mask.reshape(-1))] if dim is None else \
-        [(d, k) for d, k in zip(data.unbind(1 - dim % 2), mask.unbind(1 - dim % 2), strict=True)]
+    slices = (
+        [(data.reshape(-1), mask.reshape(-1))]
+        if dim is None
+        else [(d, k) for d, k in zip(data.unbind(1 - dim % 2), mask.unbind(1 - dim % 2), strict=True)]
+    )
     for value, (d, k) in zip(got.tolist() if dim is not None else [got.tolist()], slices, strict=True):
         if not k.any():
             assert value is None
@@ -121,7 +133,9 @@ def test_a_reduction_is_the_operation_on_the_specified_elements(name, dim, layou
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", ["sum", "mean", "prod", "var", "std", "amax", "amin", "norm", "softmax", "sin", "cumsum"])
+@pytest.mark.parametrize(
+    "name", ["sum", "mean", "prod", "var", "std", "amax", "amin", "norm", "softmax", "sin", "cumsum"]
+)
 def test_gradients_are_right_in_every_layout(name, layout, pair):
     data, mask = pair
 
@@ -141,8 +155,17 @@ def _differentiable(full, mask):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("call", [lambda m: m.sum(), lambda m: m.sin().sum(), lambda m: m.mean(1).sum(), lambda m: (m * m).amax(0).sum(),
-                                  lambda m: (m @ torch.ones(5, 2, dtype=m.dtype)).sum(), lambda m: m.to_dense().exp().sum()])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: m.sum(),
+        lambda m: m.sin().sum(),
+        lambda m: m.mean(1).sum(),
+        lambda m: (m * m).amax(0).sum(),
+        lambda m: (m @ torch.ones(5, 2, dtype=m.dtype)).sum(),
+        lambda m: m.to_dense().exp().sum(),
+    ],
+)
 def test_a_leaf_gradient_has_the_layout_and_the_mask_of_the_leaf(call, layout, pair):
     m = LAYOUTS[layout](masked_tensor(*pair)).detach().requires_grad_()
     call(m).backward()
@@ -160,7 +183,9 @@ ALL = (*FLOATS, *INTEGERS, torch.bool, torch.complex64, torch.complex128)
 
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("name", ["add", "mul", "eq", "sum", "sum(1)", "prod(0)", "neg", "amax(1)", "argmax(1)", "cumsum(0)", "abs"])
+@pytest.mark.parametrize(
+    "name", ["add", "mul", "eq", "sum", "sum(1)", "prod(0)", "neg", "amax(1)", "argmax(1)", "cumsum(0)", "abs"]
+)
 def test_every_dtype_in_every_layout(name, layout, dtype):
     data = torch.arange(1, 13).reshape(3, 4).to(dtype)
     mask = tensor([[True, False, True, True], [False] * 4, [True, True, False, True]])
@@ -182,15 +207,23 @@ def test_every_dtype_in_every_layout(name, layout, dtype):
 
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0), (0, 4), (1,), (2, 0, 3)])
 @pytest.mark.parametrize("fill", [True, False])
-@pytest.mark.parametrize("name", ["sin", "add", "sum", "mean", "prod", "std", "softmax", "cumsum", "sort", "repr", "clone", "reshape"])
+@pytest.mark.parametrize(
+    "name", ["sin", "add", "sum", "mean", "prod", "std", "softmax", "cumsum", "sort", "repr", "clone", "reshape"]
+)
 def test_empty_scalar_and_fully_masked_inputs(name, fill, shape):
     m = masked_tensor(torch.ones(shape), torch.full(shape, fill), requires_grad=True)
-    call = {"add": lambda: m + m, "softmax": lambda: m.softmax(0), "cumsum": lambda: m.cumsum(0), "sort": lambda: m.sort()[0],
-            "repr": lambda: m * int(bool(repr(m))), "reshape": lambda: m.reshape(-1)}.get(name, lambda: getattr(m, name)())
+    call = {
+        "add": lambda: m + m,
+        "softmax": lambda: m.softmax(0),
+        "cumsum": lambda: m.cumsum(0),
+        "sort": lambda: m.sort()[0],
+        "repr": lambda: m * int(bool(repr(m))),
+        "reshape": lambda: m.reshape(-1),
+    }.get(name, lambda: getattr(m, name)())
     out = call()
     if out.requires_grad:
         out.sum().backward()
-        assert m.grad.shape == m.shape and not m.grad.to_tensor(0).isnan().any() or name in ("std",)
+        assert (m.grad.shape == m.shape and not m.grad.to_tensor(0).isnan().any()) or name in ("std",)
     if not fill:
         assert not out.get_mask().any()
 
@@ -199,8 +232,14 @@ def test_empty_scalar_and_fully_masked_inputs(name, fill, shape):
 def test_meta_tensors_go_through_every_class(name):
     m = masked_tensor(torch.empty(3, 3, device="meta"), torch.empty(3, 3, dtype=torch.bool, device="meta"))
     other = masked_tensor(torch.empty(3, 3, device="meta"), torch.empty(3, 3, dtype=torch.bool, device="meta"))
-    out = {"softmax": lambda: m.softmax(0), "matmul": lambda: m @ m, "where": lambda: torch.where(m > 0, m, 0.0),
-           "sort": lambda: m.sort()[0], "add": lambda: m + other, "index": lambda: m[0, 1:]}.get(name, lambda: getattr(m, name)())()
+    out = {
+        "softmax": lambda: m.softmax(0),
+        "matmul": lambda: m @ m,
+        "where": lambda: torch.where(m > 0, m, 0.0),
+        "sort": lambda: m.sort()[0],
+        "add": lambda: m + other,
+        "index": lambda: m[0, 1:],
+    }.get(name, lambda: getattr(m, name)())()
     assert out.is_meta and out.get_mask().is_meta and out.get_mask().shape == out.shape
 
 
@@ -225,37 +264,65 @@ def test_large_tensors_select_by_bits_as_small_ones_do_by_where():
             data[::3] = math.nan
         mask = torch.rand(200, 150) > 0.5
         from maskedtensor_ref.pair import select
-        for d, k in ((data, mask), (data.t(), mask.t()), (data[:, ::1], mask), (data.expand(2, 200, 150), mask.expand(2, 200, 150))):
+
+        for d, k in (
+            (data, mask),
+            (data.t(), mask.t()),
+            (data[:, ::1], mask),
+            (data.expand(2, 200, 150), mask.expand(2, 200, 150)),
+        ):
             expected = torch.where(k, d, torch.tensor(other, dtype=dtype))
             torch.testing.assert_close(select(k, d, other), expected, rtol=0, atol=0, equal_nan=True)
-            torch.testing.assert_close(select(k, d, expected.clone()), torch.where(k, d, expected), rtol=0, atol=0, equal_nan=True)
+            torch.testing.assert_close(
+                select(k, d, expected.clone()), torch.where(k, d, expected), rtol=0, atol=0, equal_nan=True
+            )
 
 
 def test_extremes_among_equals_are_found_among_the_specified():
-    m = masked_tensor(tensor([9., -math.inf, -math.inf]), tensor([False, False, True]))
+    m = masked_tensor(tensor([9.0, -math.inf, -math.inf]), tensor([False, False, True]))
     assert m.argmax().item() == 2 and m.max(0).indices.item() == 2
-    big = torch.zeros(2 ** 24 + 3)
+    big = torch.zeros(2**24 + 3)
     big[-1] = 1
-    assert masked_tensor(big, big > -1).argmax().item() == 2 ** 24 + 2
+    assert masked_tensor(big, big > -1).argmax().item() == 2**24 + 2
 
 
 def test_a_zero_that_is_stored_is_specified():
-    data = tensor([[0., 1.], [2., 0.]])
+    data = tensor([[0.0, 1.0], [2.0, 0.0]])
     m = masked_tensor(data, tensor([[True, False], [True, False]]))
     for convert in LAYOUTS.values():
         assert convert(m).tolist() == [[0, None], [2, None]]
         assert convert(m).count_nonzero().item() == 1 and convert(m).mean().item() == 1
 
 
-@pytest.mark.parametrize("call", [lambda m: m.sum(dim=(-1, -2)), lambda m: m.sum(()), lambda m: m.sum(dim=None), lambda m: m.prod((0, 1)),
-                                  lambda m: torch.sum(input=m), lambda m: m.sum(axis=(0, 1)), lambda m: m.sum((0, 1), keepdim=True)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: m.sum(dim=(-1, -2)),
+        lambda m: m.sum(()),
+        lambda m: m.sum(dim=None),
+        lambda m: m.prod((0, 1)),
+        lambda m: torch.sum(input=m),
+        lambda m: m.sum(axis=(0, 1)),
+        lambda m: m.sum((0, 1), keepdim=True),
+    ],
+)
 def test_every_spelling_of_the_dimensions(call):
-    m = masked_tensor(tensor([[1., 2.], [3., 4.]]), tensor([[True, False], [True, True]]))
+    m = masked_tensor(tensor([[1.0, 2.0], [3.0, 4.0]]), tensor([[True, False], [True, True]]))
     assert call(m).get_data().sum().item() in (8.0, 12.0)
 
 
-@pytest.mark.parametrize(("args", "kwargs"), [((), {}), ((0, False), {}), ((False,), {}), ((0,), {"correction": 0}), ((), {"correction": 2}),
-                                              (((0, 1), True, True), {}), ((), {"unbiased": False})])
+@pytest.mark.parametrize(
+    ("args", "kwargs"),
+    [
+        ((), {}),
+        ((0, False), {}),
+        ((False,), {}),
+        ((0,), {"correction": 0}),
+        ((), {"correction": 2}),
+        (((0, 1), True, True), {}),
+        ((), {"unbiased": False}),
+    ],
+)
 def test_var_takes_every_overload(args, kwargs):
     data = torch.rand(4, 3, dtype=torch.float64)
     m = masked_tensor(data, torch.ones(4, 3, dtype=torch.bool))
@@ -264,7 +331,7 @@ def test_var_takes_every_overload(args, kwargs):
 
 
 def test_policies_agree_on_equal_masks_and_obey_their_laws():
-    data = torch.arange(1., 5.)
+    data = torch.arange(1.0, 5.0)
     a = masked_tensor(data, tensor([True, True, False, False]))
     b = masked_tensor(data, tensor([True, False, True, False]))
     for name in ("match", "intersection", "union"):
@@ -304,10 +371,16 @@ def test_masks_of_different_shape_match_after_broadcasting():
 
 
 def test_layout_conversions_are_exact_and_differentiable():
-    data = torch.arange(12.).reshape(3, 4)
+    data = torch.arange(12.0).reshape(3, 4)
     mask = data % 3 == 0
     m = masked_tensor(data, mask, requires_grad=True)
-    for out in (m.to_sparse_coo(), m.to_sparse_csr(), m.to_sparse(), m.to_sparse(1), m.to_sparse(layout=torch.sparse_csr)):
+    for out in (
+        m.to_sparse_coo(),
+        m.to_sparse_csr(),
+        m.to_sparse(),
+        m.to_sparse(1),
+        m.to_sparse(layout=torch.sparse_csr),
+    ):
         assert torch.equal(out.to_dense().get_mask(), mask)
         m.grad = None
         out.to_dense().sum().backward()
@@ -315,7 +388,7 @@ def test_layout_conversions_are_exact_and_differentiable():
 
 
 def test_hybrid_coo_keeps_masks_inside_its_values():
-    data = torch.arange(12.).reshape(3, 4)
+    data = torch.arange(12.0).reshape(3, 4)
     mask = tensor([[True, False, True, True], [False] * 4, [False, False, False, True]])
     m = masked_tensor(data, mask).to_sparse(1)
     assert m.get_data().sparse_dim() == 1 and m.get_data()._nnz() == 2
@@ -324,15 +397,15 @@ def test_hybrid_coo_keeps_masks_inside_its_values():
 
 
 def test_contractions_are_specified_where_a_term_is_complete():
-    a = masked_tensor(tensor([[1., 2.], [3., 4.]]), tensor([[True, False], [False, False]]))
-    b = masked_tensor(tensor([[5., 6.], [7., 8.]]), tensor([[True, False], [True, True]]))
+    a = masked_tensor(tensor([[1.0, 2.0], [3.0, 4.0]]), tensor([[True, False], [False, False]]))
+    b = masked_tensor(tensor([[5.0, 6.0], [7.0, 8.0]]), tensor([[True, False], [True, True]]))
     assert (a @ b).tolist() == [[5, None], [None, None]]
     assert (torch.ones(2, 2) @ b).tolist() == [[12, 8], [12, 8]]
     assert torch.einsum("ij,jk->ik", a, b).tolist() == (a @ b).tolist()
 
 
 def test_sorts_put_what_is_not_specified_last_and_scans_keep_its_place():
-    m = masked_tensor(tensor([3., 9., 1., 2.]), tensor([True, False, True, True]))
+    m = masked_tensor(tensor([3.0, 9.0, 1.0, 2.0]), tensor([True, False, True, True]))
     assert m.sort().values.tolist() == [1, 2, 3, None] and m.sort().indices.tolist() == [2, 3, 0, None]
     assert m.sort(descending=True).values.tolist() == [3, 2, 1, None]
     assert m.topk(2).values.tolist() == [3, 2] and m.median().item() == 2
