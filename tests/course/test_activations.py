@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from autograder.check import Checker, CheckFailed
 from autograder.exercises import load_lecture
 
 LECTURE = load_lecture("03_activations", Path(__file__).parents[2] / "solutions")
@@ -91,3 +92,19 @@ def test_a_shift_that_leads_to_no_result_is_no_counter_example():
 
 def test_the_card_of_the_figure_names_what_is_looked_at():
     assert "alt text" in LECTURE["sigmoid_figure"].properties[0].text
+
+
+class Called(torch.nn.Module):
+    @staticmethod
+    def functional(x):
+        return torch.relu(x)
+
+    def forward(self, x):
+        return self.functional(x)
+
+
+def test_a_name_that_is_forbidden_is_found_in_a_class_in_the_notebook_too():
+    Called.__name__ = "MyReLU"
+    check = Checker("03_activations", LECTURE.folder)
+    with pytest.raises(CheckFailed, match="your code: expected no relu, got relu in line"):
+        check(Called)
