@@ -185,6 +185,9 @@ def _source(function) -> list[str]:
     texts, waiting, done = [], [function], set()
     while waiting:
         current = waiting.pop()
+        if isinstance(current, type):
+            texts.append(_class_source(current))
+            continue
         code = getattr(current, "__code__", None)
         if code is None or id(current) in done:
             continue
@@ -197,3 +200,14 @@ def _source(function) -> list[str]:
         named = [space[name] for name in code.co_names if name in space]
         waiting += [f for f in named if getattr(f, "__globals__", None) is space]
     return [textwrap.dedent(text) for text in texts]
+
+
+def _class_source(kind) -> str:
+    """The methods of a class in one text: of a class that a notebook defines, inspect finds no source."""
+    found = []
+    for method in vars(kind).values():
+        try:
+            found.append(inspect.getsource(getattr(method, "__func__", method)))
+        except (OSError, TypeError):
+            continue
+    return "\n".join([f"class {kind.__name__}:", "    pass", *(textwrap.indent(textwrap.dedent(t), "    ") for t in found)])
