@@ -11,6 +11,7 @@ import html
 import inspect
 import json
 import os
+import re
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,11 +51,16 @@ class Table:
         cell = "text-align:left;vertical-align:top;padding:2px 10px;"
         rows = "".join(
             f'<tr><th scope="row" style="{cell}">{html.escape(name)}</th>'
-            f'<td style="{cell}white-space:pre-wrap">{html.escape(text)}</td></tr>'
+            f'<td style="{cell}white-space:pre-wrap">{_marked_up(text)}</td></tr>'
             for name, text in self.rows
         )
         footer = f"<p>{html.escape(self.footer)}</p>" if self.footer else ""
-        return f"<p><strong>{html.escape(self.title)}</strong></p><table>{rows}</table>{footer}"
+        return f"<p><strong>{_marked_up(self.title)}</strong></p><table>{rows}</table>{footer}"
+
+
+def _marked_up(text: str) -> str:
+    """Text as HTML: escaped, what stands between backticks as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text))
 
 
 class Checker:
@@ -180,6 +186,9 @@ def _source(function) -> list[str]:
     texts, waiting, done = [], [function], set()
     while waiting:
         current = waiting.pop()
+        if isinstance(current, type):
+            texts.append(_class_source(current))
+            continue
         code = getattr(current, "__code__", None)
         if code is None or id(current) in done:
             continue
@@ -192,3 +201,14 @@ def _source(function) -> list[str]:
         named = [space[name] for name in code.co_names if name in space]
         waiting += [f for f in named if getattr(f, "__globals__", None) is space]
     return [textwrap.dedent(text) for text in texts]
+
+
+def _class_source(kind) -> str:
+    """The methods of a class in one text: of a class that a notebook defines, inspect finds no source."""
+    found = []
+    for method in vars(kind).values():
+        try:
+            found.append(inspect.getsource(getattr(method, "__func__", method)))
+        except (OSError, TypeError):
+            continue
+    return "\n".join([f"class {kind.__name__}:", "    pass", *(textwrap.indent(textwrap.dedent(t), "    ") for t in found)])

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import torch
 
+from . import plots
 from .properties import Property
-from .records import Seen, SeenObject, SeenTensor
+from .records import Seen, SeenFigure, SeenObject, SeenTensor
 
 TOLERANCES = {  # rtol, atol: those of torch.testing.assert_close
     "float64": (1e-7, 1e-7),
@@ -55,13 +56,15 @@ ASPECTS = {  # aspect: what is said when it differs
     "sharing": "Does each step of yours return a view, or a copy?",
     "strides": "Print .stride() of your result.",
     "storage": "How large is the storage behind your result? A view keeps all of it alive.",
-    "gradient": "Call .backward() on your result and look at the .grad of the input.",
+    "gradient": "Call .backward() on the sum of your result and look at the .grad of the input. The check gives each element "
+    "of the result a weight of its own, so compare zeros, signs and NaN rather than the numbers.",
     "operations": "Count what your code does for a large input. One operation on the whole tensor replaces a loop.",
     "memory": "Which of your steps copies, and how much of what it copies is needed?",
     "forbidden call": "Find a way without this operation.",
     "warnings": "Read the warning: it names the cause.",
     "requires_grad": "Is the result connected to the graph of the input?",
     "source": "Find a way without this construct.",
+    "plot": "Show the figure and look at it as a reader who knows nothing of the code, and once as one who sees no colours.",
     "kind": "Look at what kind of object your function returns.",
 }
 
@@ -112,6 +115,8 @@ def _tree(path, expected, got, tolerance):
         return _sequence(path, expected, got, tolerance)
     if isinstance(expected, dict):
         return _mapping(path, expected, got, tolerance)
+    if isinstance(expected, SeenFigure):  # what counts of it, same_plot says
+        return None if isinstance(got, SeenFigure) else _differs("type", path, show(expected), _type_of(got))
     if isinstance(expected, SeenObject):
         same = isinstance(got, SeenObject) and got == expected
         return None if same else _differs("value", path, show(expected), show(got))
@@ -314,6 +319,12 @@ def _finite_gradient(expected, got, tolerance):
     return None
 
 
+def _same_plot(expected, got, tolerance, *parts):
+    if isinstance(expected.result, SeenFigure) and (found := plots.fault(expected.result, got.result, parts)):
+        return _differs("plot", found.where, found.expected, found.got)
+    return None
+
+
 def _device_agnostic(expected, got, tolerance):
     if got.fake_cuda is None or expected.fake_cuda is None or expected.fake_cuda["raised"]:
         return None
@@ -337,6 +348,7 @@ _PROPERTIES = {
     "gradient": _gradient,
     "finite_gradient": _finite_gradient,
     "device_agnostic": _device_agnostic,
+    "same_plot": _same_plot,
     "no_loops": lambda expected, got, tolerance: None,  # read from the source, see source_rules
 }
 
@@ -358,6 +370,8 @@ def _show(value):
             return f"{value.layout} {tuple(value.shape)}, " + ", ".join(f"{n} {_show(p)}" for n, p in value.parts.items())
         values = show_values(value.value) if value.value is not None else f"({value.withheld})"
         return f"{values}, shape {value.shape}, {value.dtype}"
+    if isinstance(value, SeenFigure):
+        return f"a figure with {plots.count(len(value.panels), 'panel')}" + (" and a description of it" if value.alt else "")
     if isinstance(value, SeenObject):
         return f"{value.text}"
     if isinstance(value, (list, tuple)):
@@ -388,4 +402,8 @@ def _type_of(value):
         return f"a MaskedTensor of shape {value.shape}" if value.kind == "masked" else f"a {value.kind} of shape {value.shape}"
     if isinstance(value, SeenObject):
         return f"a {value.type}"
+    if isinstance(value, SeenFigure):
+        return show(value)
+    if isinstance(value, (list, tuple)) and any(isinstance(item, SeenFigure) for item in value):
+        return f"a {type(value).__name__} of {', '.join(map(_type_of, value))}"
     return "None" if value is None else f"a {type(value).__name__}"

@@ -23,6 +23,7 @@ The function under `@exercise` is the reference. Wrong and right answers use not
 they import themselves: their text must stand alone, for sample classes are made from it.
 """
 
+import functools
 import hashlib
 import importlib.util
 import inspect
@@ -239,6 +240,7 @@ def case_seed(run_seed: int, student: str, exercise_id: str) -> int:
     return int.from_bytes(hashlib.sha256(f"{run_seed}/{student}/{exercise_id}".encode()).digest()[:7], "big") + 1
 
 
+@functools.cache  # to find a class, inspect parses its whole file
 def standalone_text(function: Callable, name: str) -> str:
     """The source of `function` without its decorators, defined under `name`."""
     lines = textwrap.dedent(inspect.getsource(function)).splitlines(keepends=True)

@@ -142,6 +142,7 @@ _HIDDEN = {
     "operations": "it takes more torch operations than allowed",
     "memory": "it takes more memory than allowed",
     "warnings": "a warning came",
+    "plot": "the figure is not as asked: look at {path}",
 }
 
 

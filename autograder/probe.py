@@ -11,6 +11,7 @@ A message is one safetensors file held in memory: the tensors, and in its `__met
 import base64
 import contextlib
 import json
+import logging
 import random
 import struct
 import sys
@@ -28,6 +29,7 @@ MAX_DEPTH = 60
 MAX_TENSOR_BYTES = 8 << 20  # of one message; base64 and the header fit into 16 MiB
 MAX_TEXT = 10_000
 MAX_BYTES = 1 << 20  # of one value of type bytes
+MAX_PANELS = 40  # of a figure, and lines of a panel
 
 
 # ---- reading the question -------------------------------------------------------------------------------------------
@@ -201,6 +203,17 @@ def _leaves(result, depth=0):
     return []
 
 
+@contextlib.contextmanager
+def _quiet(name):
+    """Keeps a logger silent: this one writes the traceback of every operation that fails into the student's notebook."""
+    logger = logging.getLogger(name)
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
+
+
 NEEDS_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "cannot be called on meta tensors", "torch.nonzero()")
 
 
@@ -212,7 +225,7 @@ def on_fake_cuda(function, arguments: dict, driver=None) -> dict | None:
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     call = function if driver is None else lambda *case: driver(function, *case)
-    with FakeTensorMode(allow_non_fake_inputs=False):
+    with FakeTensorMode(allow_non_fake_inputs=False), _quiet("torch._subclasses.fake_tensor"):
         seen = _elsewhere(call, arguments, "cuda")
     if "not linked with support for cuda" in seen["message"]:  # brackets and .to() need a build with CUDA, fake or not
         seen = _elsewhere(call, arguments, "meta")
@@ -245,11 +258,12 @@ class Pack:
         self.nodes = 0
         self.bytes = 0
         self.storages = {}
+        self.alive = []
         self.inputs = []
 
     def name_inputs(self, arguments):
         """Remember which storage and which object belongs to which input, before anything is described."""
-        self.storages, self.inputs, self.nodes = {}, [], 0
+        self.storages, self.alive, self.inputs, self.nodes = {}, [], [], 0
         for name, value in arguments.items():
             for path, leaf in _paths(name, value):
                 self.inputs.append((leaf, path))
@@ -261,6 +275,7 @@ class Pack:
         pointer = tensor.untyped_storage().data_ptr()  # not _cdata: it misses memory shared through NumPy
         if pointer == 0:
             return ""
+        self.alive.append(tensor)  # the address of a temporary one would be given out again, under its name
         return self.storages.setdefault(pointer, path or f"new{sum(n.startswith('new') for n in self.storages.values())}")
 
     def describe(self, value, depth=0):
@@ -275,6 +290,10 @@ class Pack:
             return self.describe_tensor(value)
         if isinstance(value, torch.Size):
             return {"size": [int(n) for n in value]}
+        if _is_figure(value):
+            return self.describe_figure(value)
+        if type(value) in (list, tuple) and len(value) == 2 and _is_figure(value[0]) and isinstance(value[1], str):
+            return self.describe_figure(*value)
         if isinstance(value, (list, tuple)):
             return {"list" if isinstance(value, list) else "tuple": [below(item) for item in value]}
         if isinstance(value, dict):
@@ -364,6 +383,40 @@ class Pack:
             parts = {}
         node["parts"] = {name: self.describe_tensor(part) for name, part in parts.items()}
 
+    def describe_figure(self, figure, alt=""):
+        """The node of a matplotlib figure, with the description that stands beside it."""
+        panels = [axes for axes in figure.axes if axes.get_visible()][:MAX_PANELS]
+        legend = [text for box in figure.legends for text in _legend(box)]
+        texts = {"title": figure.get_suptitle(), "x_label": figure.get_supxlabel(), "y_label": figure.get_supylabel()}
+        node = {name: _plain(text) for name, text in {"alt": alt, **texts}.items()}
+        return {"figure": {**node, "legend": legend, "panels": [self.describe_panel(axes, panels) for axes in panels]}}
+
+    def describe_panel(self, axes, panels):
+        x_axis, y_axis = axes.get_shared_x_axes(), axes.get_shared_y_axes()
+        return {
+            "title": _plain(" ".join(filter(None, (axes.get_title(place) for place in ("left", "center", "right"))))),
+            "x_label": _plain(axes.get_xlabel()),
+            "y_label": _plain(axes.get_ylabel()),
+            "x_limits": [float(end) for end in axes.get_xlim()],
+            "y_limits": [float(end) for end in axes.get_ylim()],
+            "shares_x": next(i for i, other in enumerate(panels) if other is axes or x_axis.joined(axes, other)),
+            "shares_y": next(i for i, other in enumerate(panels) if other is axes or y_axis.joined(axes, other)),
+            "lines": [self.describe_line(line) for line in axes.get_lines()[:MAX_PANELS]],
+            "legend": _legend(axes.get_legend()),
+        }
+
+    def describe_line(self, line):
+        label, marker = str(line.get_label()), line.get_marker()
+        dashes = getattr(line, "_unscaled_dash_pattern", "")  # get_linestyle() says "--" of every pattern given as numbers
+        return {
+            "x": self.describe_tensor(torch.tensor(line.get_xdata(orig=False), dtype=torch.float64)),
+            "y": self.describe_tensor(torch.tensor(line.get_ydata(orig=False), dtype=torch.float64)),
+            "label": "" if label.startswith("_") else _plain(label),
+            "style": f"{line.get_linestyle()} {dashes}",
+            "marker": "" if marker in (None, "", " ", "None", "none") else str(marker),
+            "colour": sys.modules["matplotlib.colors"].to_hex(line.get_color(), keep_alpha=True),
+        }
+
     def message(self, **metadata) -> bytes:
         """The finished message."""
         return _save_tensors(self.tensors, {"tree": json.dumps(metadata)})  # one key: safetensors keeps no order of several
@@ -375,6 +428,27 @@ def _plain(value):
     if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 1 << 4096:
         return _other(value, "an integer of more than 4096 bits")
     return value
+
+
+def _is_figure(value):
+    """Whether it is a matplotlib figure; where matplotlib was never imported, nothing is."""
+    figures = sys.modules.get("matplotlib.figure")
+    return isinstance(value, getattr(figures, "Figure", ()))
+
+
+def _legend(box):
+    return [] if box is None else [_plain(text.get_text()) for text in box.get_texts()[:MAX_PANELS]]
+
+
+def _open_figures():
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    return set(pyplot.get_fignums()) if hasattr(pyplot, "get_fignums") else set()
+
+
+def _close_figures(numbers):
+    """Close what a call left open, or Jupyter would show it below the cell and pyplot warn of the 21st."""
+    for number in numbers:
+        sys.modules["matplotlib.pyplot"].close(number)
 
 
 def _kind(t):
@@ -425,10 +499,11 @@ def answer(function, question: bytes) -> bytes:
         reset_state(meta["seed"] + number)
         if meta["threads"] and torch.get_num_threads() != meta["threads"]:
             torch.set_num_threads(meta["threads"])  # it changes the last digits of sums
-        count = meta.get("count", True)
+        count, figures = meta.get("count", True), _open_figures()
         seen.append(observe(function, arguments(), driver=driver, gradient=meta["gradient"], count=count, pack=pack))
-        if meta["fake_cuda"]:
+        if meta["fake_cuda"] and seen[-1]["raised"] is None:  # what fails here tells nothing there
             seen[-1]["fake_cuda"] = on_fake_cuda(function, arguments(), driver)
+        _close_figures(_open_figures() - figures)
     return pack.message(seen=seen)
 
 

@@ -35,7 +35,10 @@ TEXTS = {
     "device_agnostic": "works on any device",
     "small_storage": "keeps no more memory than needed",
     "no_loops": "no Python loop over elements",
+    "same_plot": "the figure: {0}",
 }
+
+PLOT_PARTS = ("data", "titles", "axis labels", "legend", "shared x axis", "shared y axis", "line styles", "alt text")
 
 same_sharing = Property("same_sharing")  # result tensors share storage with the inputs that the reference's share with
 same_strides = Property("same_strides")
@@ -57,6 +60,17 @@ def op_budget(extra: int = 6) -> Property:
 def copy_budget(extra: int = 128) -> Property:
     """At most `extra` bytes of new memory more than the reference needs, intermediate results included, on every case."""
     return Property("copy_budget", (extra,))
+
+
+def same_plot(*parts: str) -> Property:
+    """The figure that is returned shows what the reference's shows, in these of PLOT_PARTS (all of them by default).
+
+    The function returns a matplotlib figure, or with "alt text" the pair (figure, description). Not the pixels count: see
+    `plots` for what each part demands. Where the reference has no title, no legend and so on, none is demanded.
+    """
+    if unknown := set(parts) - set(PLOT_PARTS):
+        raise ValueError(f"same_plot has no parts {sorted(unknown)}; there are {', '.join(PLOT_PARTS)}")
+    return Property("same_plot", parts or PLOT_PARTS)
 
 
 def never_calls(*names: str) -> Property:

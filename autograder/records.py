@@ -122,6 +122,64 @@ class SeenTensor:
     withheld: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class SeenLine:
+    """A line of a plot.
+
+    Attributes:
+        x, y: float64 SeenTensors of one dimension, in data coordinates.
+        label: as given; "" when none was.
+        style: matplotlib's line style and its dash pattern; equal for lines that look equal in grey and without markers.
+        marker, colour: matplotlib's name of the marker, "" for none; the colour as #rrggbbaa.
+    """
+
+    x: SeenTensor
+    y: SeenTensor
+    label: str = ""
+    style: str = ""
+    marker: str = ""
+    colour: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class SeenAxes:
+    """One panel of a figure.
+
+    Attributes:
+        x_limits, y_limits: the two ends of each axis.
+        shares_x, shares_y: number of the first panel whose axis this one shares, its own number where there is none.
+        legend: the texts of its legend, in order.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    x_limits: tuple[float, float]
+    y_limits: tuple[float, float]
+    shares_x: int
+    shares_y: int
+    lines: tuple[SeenLine, ...]
+    legend: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class SeenFigure:
+    """A matplotlib figure as data; it is never drawn.
+
+    Attributes:
+        panels: its visible axes, in the order in which they were made.
+        alt: the description that was returned beside it, "" when none was.
+        title, x_label, y_label, legend: those that belong to the figure as a whole.
+    """
+
+    panels: tuple[SeenAxes, ...]
+    alt: str = ""
+    title: str = ""
+    x_label: str = ""
+    y_label: str = ""
+    legend: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class SeenObject:
     """A value that is no data (a function, a module): its type's name and a short text."""
@@ -143,7 +201,7 @@ class Seen:
     """What one call on one case did: everything that a verdict can rest on.
 
     Attributes:
-        result: a tree of plain values, SeenTensor and SeenObject; meaningless when `raised` is set.
+        result: a tree of plain values, SeenTensor, SeenFigure and SeenObject; meaningless when `raised` is set.
         inputs: the arguments after the call, as the same kind of tree, by name.
         gradients: by the path of the input, a SeenTensor or None; empty when none were asked for.
         ops: how often each torch operation was dispatched, by name ("aten.add.Tensor").

@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from . import events, probe
-from .records import Answers, Raised, Seen, SeenObject, SeenTensor
+from .records import Answers, Raised, Seen, SeenAxes, SeenFigure, SeenLine, SeenObject, SeenTensor
 
 MAX_MESSAGE = 64 << 20  # bytes
 MAX_HEADER = 32 << 20
@@ -269,6 +269,8 @@ def _tree(node, tensors) -> Any:
     if kind in ("array", "scalar"):
         seen = _seen_tensor(body["tensor"], tensors)
         return _renamed(seen, kind)
+    if kind == "figure":
+        return _seen_figure(body, tensors)
     if kind == "complex":
         real, imag = body
         return complex(real, imag)
@@ -312,6 +314,32 @@ def _seen_tensor(body, tensors, depth=0) -> SeenTensor:
         parts={_string(k): _seen_tensor(v["tensor"], tensors, depth + 1) for k, v in body.get("parts", {}).items()},
         withheld=_string(body.get("withheld", "")),
     )
+
+
+def _seen_figure(body, tensors) -> SeenFigure:
+    panels = tuple(_seen_axes(panel, tensors) for panel in body["panels"])
+    return SeenFigure(panels, **_texts(body, "alt", "title", "x_label", "y_label"), legend=tuple(_strings(body["legend"])))
+
+
+def _seen_axes(body, tensors) -> SeenAxes:
+    return SeenAxes(
+        **_texts(body, "title", "x_label", "y_label"),
+        **{key: (float(body[key][0]), float(body[key][1])) for key in ("x_limits", "y_limits")},
+        **{key: _count(body[key]) for key in ("shares_x", "shares_y")},
+        lines=tuple(_seen_line(line, tensors) for line in body["lines"]),
+        legend=tuple(_strings(body["legend"])),
+    )
+
+
+def _seen_line(body, tensors) -> SeenLine:
+    x, y = (_seen_tensor(body[key]["tensor"], tensors) for key in ("x", "y"))
+    if any(seen.dtype != "float64" or len(seen.shape) != 1 for seen in (x, y)) or x.shape != y.shape:
+        raise Unreadable("the data of a line are not two float64 tensors of one length")
+    return SeenLine(x, y, **_texts(body, "label", "style", "marker", "colour"))
+
+
+def _texts(body, *keys) -> dict[str, str]:
+    return {key: _string(body[key]) for key in keys}
 
 
 def _renamed(seen: SeenTensor, kind: str) -> SeenTensor:

@@ -1,5 +1,7 @@
 """The first difference is found, in the right aspect."""
 
+import logging
+
 import pytest
 import torch
 
@@ -116,6 +118,26 @@ def test_new_memory_is_counted_in_bytes_of_every_step():
 @pytest.mark.parametrize("reads", [lambda x: x[x > 0], lambda x: x * int(x.sum()), lambda x: x.tolist()])
 def test_a_fake_gpu_tells_nothing_of_code_that_reads_values(reads):
     assert seen(reads, torch.ones(3), fake_cuda=True).fake_cuda is None
+
+
+def test_what_raises_is_not_tried_on_a_fake_gpu_as_well():
+    assert seen(lambda x: x[9], torch.ones(3), fake_cuda=True).fake_cuda is None
+
+
+def test_what_fails_on_a_fake_gpu_alone_writes_nothing_into_the_notebook(caplog):
+    logger = logging.getLogger("torch._subclasses.fake_tensor")  # torch lets it write to stderr, whatever the level
+    logger.addHandler(caplog.handler)
+    try:
+        failed = seen(lambda x: x + torch.zeros(3 + x.is_cuda, device=x.device), torch.ones(3), fake_cuda=True).fake_cuda
+    finally:
+        logger.removeHandler(caplog.handler)
+    assert failed["raised"] and not caplog.records
+
+
+def test_values_that_exist_only_while_they_are_described_have_memory_of_their_own():
+    pack = probe.Pack()
+    names = {pack.describe_tensor(torch.ones(1000))["tensor"]["storage"] for _ in range(20)}
+    assert len(names) == 20
 
 
 def test_every_property_has_a_text_and_a_judge():

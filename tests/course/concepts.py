@@ -49,5 +49,6 @@ FACTS = {f"F-{n:02}" for n in range(1, 62)}  # what the sources say and torch no
 CORRECTED = {  # the facts that a lecture must put right
     "01_storage": {f"F-{n:02}" for n in range(1, 14)},
     "02_indexing": {f"F-{n}" for n in range(14, 25)},
+    "03_activations": {"F-23", "F-25", "F-26", "F-27", "F-35"},
     "04_graphs": {f"F-{n}" for n in range(28, 36)},
 }

@@ -1,11 +1,14 @@
 """The lectures as they stand in solutions/, and answers judged without a kernel."""
 
 import functools
+import os
 
 import pytest
 import torch
 
 from autograder import judge
+
+os.environ.setdefault("MPLBACKEND", "Agg")  # answers that draw open no windows
 
 
 @pytest.fixture(autouse=True)
