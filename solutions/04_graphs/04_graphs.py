@@ -29,6 +29,7 @@
 # %% setup=true
 import math
 import warnings
+from itertools import pairwise
 
 import torch
 from torch.utils.tensorboard import SummaryWriter
@@ -85,6 +86,7 @@ for h in (1.0, 0.1, 0.01, 0.001):
 #
 # {{card central_difference}}
 
+
 # %% exercise="central_difference"
 def central_difference(f, x, h):
     """The slope of f at x, from the two points x - h and x + h.
@@ -97,6 +99,7 @@ def central_difference(f, x, h):
     rise = f(wide + h) - f(wide - h)
     return (rise / (2 * h)).to(x.dtype)
     ### END SOLUTION
+
 
 # %% check="central_difference"
 check(central_difference)
@@ -153,6 +156,7 @@ print("finite difference: ", (torch.log(x + h) - torch.log(x - h)) / (2 * h))
 #
 # {{card derivative}}
 
+
 # %% exercise="derivative"
 def derivative(rule, x, p):
     """The derivative at x of x ** p (rule "power"), exp (rule "exp"), log (rule "log") or sin (rule "sin").
@@ -169,6 +173,7 @@ def derivative(rule, x, p):
         return 1 / x
     return torch.cos(x)
     ### END SOLUTION
+
 
 # %% check="derivative"
 check(derivative)
@@ -210,6 +215,7 @@ chain_step(3)
 #
 # {{card forward_pass}}
 
+
 # %% exercise="forward_pass"
 def forward_pass(x):
     """The three values (g, h, k) on the way to sin(log(x * x + 1)).
@@ -222,6 +228,7 @@ def forward_pass(x):
     k = torch.sin(h)
     return g, h, k
     ### END SOLUTION
+
 
 # %% check="forward_pass"
 check(forward_pass)
@@ -255,6 +262,7 @@ explore_chain()
 #
 # {{card backward_pass}}
 
+
 # %% exercise="backward_pass"
 def backward_pass(x, g, h):
     """The derivatives (dk_dh, dk_dg, dk_dx) of k = sin(h), h = log(g), g = x * x + 1, in this order.
@@ -268,6 +276,7 @@ def backward_pass(x, g, h):
     dk_dx = dk_dg * (2 * x)
     return dk_dh, dk_dg, dk_dx
     ### END SOLUTION
+
 
 # %% check="backward_pass"
 check(backward_pass)
@@ -367,6 +376,7 @@ with warnings.catch_warnings(record=True) as caught:
 #
 # {{card leaf_report}}
 
+
 # %% exercise="leaf_report"
 def leaf_report(tensors):
     """For each tensor, by name: (is it a leaf?, would a backward pass fill its .grad?), as two bools.
@@ -381,6 +391,7 @@ def leaf_report(tensors):
         report[name] = (leaf, t.requires_grad if leaf else t.retains_grad)
     return report
     ### END SOLUTION
+
 
 # %% check="leaf_report"
 check(leaf_report)
@@ -422,6 +433,7 @@ grad_fn_graph(shared * shared.exp(), {"x": x, "shared": shared})
 #
 # {{card graph_nodes}}
 
+
 # %% exercise="graph_nodes"
 def graph_nodes(t):
     """All nodes of the graph that made t, as a list in which every node comes once, and after all of its inputs.
@@ -441,6 +453,7 @@ def graph_nodes(t):
             stack.extend((source, False) for source, _ in node.next_functions)
     return order
     ### END SOLUTION
+
 
 # %% check="graph_nodes"
 check(graph_nodes)
@@ -470,6 +483,7 @@ print([type(node).__name__ for node in graph_nodes(shared * shared.exp())])
 # **added**. That is why gradients accumulate (objective 4).
 #
 # {{card Value}}
+
 
 # %% exercise="Value"
 class Value:
@@ -525,6 +539,7 @@ class Value:
                 source.grad += slope * value.grad
         ### END SOLUTION
 
+
 # %% check="Value"
 check(Value)
 
@@ -547,6 +562,7 @@ print(f"sin(log(x² + 1)) at 1: {result.data:.4f}, derivative {one.grad:.4f}")
 #
 # A batch does not fit into memory? Cut it in pieces and let `backward()` add up their gradients: the sum is that of the
 # whole. It is a gift, as long as you say when a new sum begins.
+
 
 # %% concepts=["L-43"]
 def loss(w, x):
@@ -577,6 +593,7 @@ print("under no_grad:", w)
 #
 # {{card training_step}}
 
+
 # %% exercise="training_step"
 def training_step(w, batches, rate, loss):
     """One step downhill on the sum of the losses of all batches; returns the gradient that was used.
@@ -596,6 +613,7 @@ def training_step(w, batches, rate, loss):
     return used
     ### END SOLUTION
 
+
 # %% check="training_step"
 check(training_step)
 
@@ -609,6 +627,7 @@ check(training_step)
 # Sometimes you know a better backward than the one that torch would put together, or torch cannot look into what you
 # do. Then write a `torch.autograd.Function`: `forward` computes and stores, `backward` takes the slope of all that
 # follows and multiplies it by its own. Here is one for exp, which stores its *result*:
+
 
 # %% concepts=["L-41"]
 class Exp(torch.autograd.Function):
@@ -625,6 +644,7 @@ class Exp(torch.autograd.Function):
         (result,) = ctx.saved_tensors
         return slope * result
 
+
 # %% [markdown]
 # How do you know that a backward is right? You have a test from the first section. `torch.autograd.gradcheck`
 # compares it with finite differences, in float64, and `gradgradcheck` does the same for the derivative of the
@@ -639,6 +659,7 @@ print("gradgradcheck:", torch.autograd.gradgradcheck(Exp.apply, (wide,)))
 # Now log(x² + 1) as *one* node (objective 4):
 #
 # {{card log_square}}
+
 
 # %% exercise="log_square"
 class LogSquare(torch.autograd.Function):
@@ -667,6 +688,7 @@ def log_square(x):
     ctx.save_for_backward, so that torch notices if somebody writes into it in between.
     """
     return LogSquare.apply(x)
+
 
 # %% check="log_square"
 check(log_square)
@@ -719,6 +741,7 @@ open_tensorboard()
 #
 # {{card logged_graphs}}
 
+
 # %% exercise="logged_graphs"
 class OurNet(torch.nn.Module):
     """sin(log(x * x + 1)) as a module."""
@@ -745,6 +768,7 @@ def logged_graphs(x, folder):
     log_graph(OurNet(), x, folder / "ournet")
     ### END SOLUTION
 
+
 # %% check="logged_graphs"
 check(logged_graphs)
 
@@ -766,6 +790,7 @@ stacked("OurNet, logged and recorded", [logged, recorded])
 # %% [markdown] facts=["F-32"]
 # **Where it breaks.** Tracing runs the module once, with one input. A plain function is refused, since only a module
 # can be logged. And an `if` that looks at values is frozen into the branch that was taken: torch warns of it.
+
 
 # %% facts=["F-32"]
 class Picky(torch.nn.Module):
@@ -826,6 +851,7 @@ for tag, points in read_runs(curves)["."]["scalars"].items():
 #
 # {{card vanishing_layer}}
 
+
 # %% exercise="vanishing_layer"
 def vanishing_layer(gradients, folder):
     """Log the gradients of all layers as one run, and return the name of the layer where they vanish, or None.
@@ -845,12 +871,14 @@ def vanishing_layer(gradients, folder):
             for step, row in enumerate(rows):
                 writer.add_scalar(f"gradient/{layer}", row.norm(), step)
                 writer.add_histogram(f"gradient/{layer}", row, step)
-    last = [(layer, rows[-1].norm().item()) for layer, rows in gradients.items()]
-    for (layer, size), (_, next_size) in reversed(list(zip(last, last[1:], strict=False))):
-        if size < next_size / 100:
+    sizes = {layer: rows[-1].norm().item() for layer, rows in gradients.items()}
+    from_output = list(reversed(sizes))
+    for after, layer in pairwise(from_output):
+        if sizes[layer] < sizes[after] / 100:
             return layer
     return None
     ### END SOLUTION
+
 
 # %% check="vanishing_layer"
 check(vanishing_layer)
@@ -869,6 +897,7 @@ print(vanishing_layer(story, fresh_run("story")))
 #
 # The backward pass needs stored values. Whoever overwrites one in place would spoil the gradient without a trace, so
 # torch counts the writes to each tensor and refuses. There are two messages, and both say exactly what is wrong:
+
 
 # %%
 def broken(x):
@@ -896,6 +925,7 @@ for text, argument in {"a leaf": x, "a result": x * 1}.items():
 #
 # {{card repaired}}
 
+
 # %% exercise="repaired"
 def repaired(x):
     """What broken(x) means, without its faults: log(exp(-x) + 1), with 0 in place of the negative elements of x.
@@ -909,6 +939,7 @@ def repaired(x):
     e = e + 1
     return torch.log(e)
     ### END SOLUTION
+
 
 # %% check="repaired"
 check(repaired)

@@ -175,7 +175,9 @@ def derivative(rule, x, p):
 
 @derivative.cases
 def _(rng):
-    ask = lambda *numbers: torch.tensor(numbers, requires_grad=True)
+    def ask(*numbers):
+        return torch.tensor(numbers, requires_grad=True)
+
     yield "power", ask(1.0, 2.0, -3.0), 2
     yield "exp", ask(0.0, 1.0), None
     yield "log", ask(0.5, 2.0), None
@@ -463,7 +465,8 @@ def _(backward_pass, x, g, h):
 
 @backward_pass.cases
 def _(rng):
-    two = lambda t: (t * 100).round() / 100
+    def two(t):
+        return (t * 100).round() / 100
 
     def stored(x):
         g = two(x * x + 1)
@@ -642,7 +645,9 @@ def _(leaf_report, made):
 
 @leaf_report.cases
 def _(rng):
-    named = lambda *ways: (dict(zip("abcdefgh", ways, strict=False)),)
+    def named(*ways):
+        return (dict(zip("abcdefgh", ways, strict=False)),)
+
     asked, double, view = "numbers, requires_grad", "the one before, times 2", "a view of the one before"
     kept = "the one before, times 2, retain_grad"
     yield named(asked, double)
@@ -731,9 +736,7 @@ def _(tensors):
 
 @leaf_report.right
 def _(tensors):
-    return {
-        name: (not t.grad_fn, t.retains_grad or (t.requires_grad and not t.grad_fn)) for name, t in tensors.items()
-    }
+    return {name: (not t.grad_fn, t.retains_grad or (t.requires_grad and not t.grad_fn)) for name, t in tensors.items()}
 
 
 @leaf_report.right
@@ -799,7 +802,10 @@ def _(graph_nodes, formula):
     t = eval(formula, {"x": x, "y": y, "plain": torch.ones(1), "chained": chained, "doubled": doubled})
     nodes = graph_nodes(t)
     if not isinstance(nodes, (list, tuple)) or not all(hasattr(node, "next_functions") for node in nodes):
-        return {"a list of nodes": False, "it is": [str(node) for node in nodes][:5] if hasattr(nodes, "__iter__") else nodes}
+        return {
+            "a list of nodes": False,
+            "it is": [str(node) for node in nodes][:5] if hasattr(nodes, "__iter__") else nodes,
+        }
     place = {node: i for i, node in reversed(list(enumerate(nodes)))}
     inputs = [(place.get(earlier, -1), i) for i, node in enumerate(nodes) for earlier, _ in node.next_functions]
     names = [node.name().split("::")[-1] for node in place]
@@ -830,7 +836,9 @@ def _(rng):
     for _ in range(6):
         formula = "x"
         for _ in range(rng.integer(2, 5)):
-            formula = rng.choice([f"({formula}).sin()", f"({formula}) * y", f"({formula}) + x", f"doubled({formula}, 2)"])
+            formula = rng.choice(
+                [f"({formula}).sin()", f"({formula}) * y", f"({formula}) + x", f"doubled({formula}, 2)"]
+            )
         yield formula
 
 
@@ -1493,14 +1501,21 @@ def _(training_step, w, batches, rate, left_over):
 
 @training_step.cases
 def _(rng):
-    one = lambda *numbers: torch.tensor(numbers, requires_grad=True)
+    def one(*numbers):
+        return torch.tensor(numbers, requires_grad=True)
+
     yield one(1.0), [torch.tensor([1.0])], 0.0, None  # 0.7692, and again 0.7692
     yield one(1.0), [torch.tensor([1.0]), torch.tensor([1.0])], 0.5, None
     yield one(1.0, -2.0), [torch.tensor([1.0, 2.0]), torch.tensor([0.5, 3.0])], 0.1, None
     yield one(1.0), [torch.tensor([2.0])], 0.1, torch.tensor([10.0])
     yield one(1.0, 2.0), [], 0.5, None
     yield one(3.0), [], 0.5, torch.tensor([1.0])
-    yield one(0.5), [torch.tensor([[1.0], [2.0]]), torch.tensor([[3.0], [4.0]]), torch.tensor([[5.0], [6.0]])], 0.05, None
+    yield (
+        one(0.5),
+        [torch.tensor([[1.0], [2.0]]), torch.tensor([[3.0], [4.0]]), torch.tensor([[5.0], [6.0]])],
+        0.05,
+        None,
+    )
     for _ in range(10):
         n = rng.integer(1, 3)
         batches = [rng.normal(rng.integer(1, 3), n) for _ in range(rng.integer(1, 4))]
@@ -1742,7 +1757,9 @@ def _(log_square, x):
 
 @log_square.cases
 def _(rng):
-    wide = lambda *numbers: torch.tensor(numbers, dtype=torch.float64)
+    def wide(*numbers):
+        return torch.tensor(numbers, dtype=torch.float64)
+
     yield wide(1.0)
     yield wide(0.0, -2.0, 3.0)
     yield torch.tensor(0.5, dtype=torch.float64)
@@ -2097,7 +2114,9 @@ def _(x, folder):
     log_graph(OurNet(), x, folder / "ournet")
 
 
-@logged_graphs.wrong("X-4.10-6", "The parts of the Sequential stand in another order: first Tanh, then ReLU, then Softmax.")
+@logged_graphs.wrong(
+    "X-4.10-6", "The parts of the Sequential stand in another order: first Tanh, then ReLU, then Softmax."
+)
 def _(x, folder):
     import torch
 
@@ -2340,7 +2359,8 @@ def _(gradients, folder):
                 writer.add_histogram(f"gradient/{layer}", row, step)
     sizes = {layer: rows[-1].norm() for layer, rows in gradients.items()}
     layers = list(sizes)
-    for layer, after in zip(layers, layers[1:], strict=False):
+    for place, layer in enumerate(layers[:-1]):
+        after = layers[place + 1]
         if sizes[layer] < sizes[after] / 100:
             return layer
     return None
@@ -2451,7 +2471,9 @@ def repaired(x):
 
 @repaired.cases
 def _(rng):
-    ask = lambda *numbers: torch.tensor(numbers, requires_grad=True)
+    def ask(*numbers):
+        return torch.tensor(numbers, requires_grad=True)
+
     yield ask(1.0, -2.0, 3.0)
     yield (torch.tensor([-1.0, 2.0]),)  # nobody asks for a gradient, and still x is not ours to write to
     yield ask(-1.0)
@@ -2603,7 +2625,10 @@ PREDICTIONS = (
         {
             "a": ("0 and 0", "The value is 0. On the way back infinity is met, and infinity times 0 is not 0."),
             "b": ("NaN and NaN", "The value is fine: 1 / infinity is 0."),
-            "c": ("0 and NaN", "Right: exp(100) is infinite in float32, and a finite value says nothing of the gradient."),
+            "c": (
+                "0 and NaN",
+                "Right: exp(100) is infinite in float32, and a finite value says nothing of the gradient.",
+            ),
         },
         "c",
     ),
@@ -2612,7 +2637,10 @@ PREDICTIONS = (
         "`x = torch.tensor([1.0], requires_grad=True)`, `g = x * x + 1`, `h = torch.log(g)`, `k = torch.sin(h)`, and "
         "`p = torch.ones(2) * 3`. Which of them are leaves (`is_leaf`)?",
         {
-            "a": ("only x", "p was computed, but nothing of it was recorded, since nobody asked for a gradient: it is a leaf."),
+            "a": (
+                "only x",
+                "p was computed, but nothing of it was recorded, since nobody asked for a gradient: it is a leaf.",
+            ),
             "b": ("x and p", "Right: neither has a grad_fn. Whether a leaf gets a gradient is another question."),
             "c": ("x, g, h and k", "g, h and k were recorded as results, each with its grad_fn: they are no leaves."),
             "d": ("only k", "k is the output, the other end of the graph. Leaves are where the graph begins."),
@@ -2648,10 +2676,19 @@ PREDICTIONS = (
         "P4",
         "After `k.backward()`, what is `g.grad`?",
         {
-            "a": ("0.3846, the derivative of k with respect to g", "It was computed on the way, passed on, and not kept."),
-            "b": ("None, and torch warns", "Right: only leaves keep a gradient, and torch guesses that you did not know."),
+            "a": (
+                "0.3846, the derivative of k with respect to g",
+                "It was computed on the way, passed on, and not kept.",
+            ),
+            "b": (
+                "None, and torch warns",
+                "Right: only leaves keep a gradient, and torch guesses that you did not know.",
+            ),
             "c": ("0", "No gradient is None. A zero would be a statement about the slope."),
-            "d": ("an error", "Reading it is allowed. You get None and a warning that tells what to do: retain_grad()."),
+            "d": (
+                "an error",
+                "Reading it is allowed. You get None and a warning that tells what to do: retain_grad().",
+            ),
         },
         "b",
     ),
@@ -2659,7 +2696,10 @@ PREDICTIONS = (
         "P5",
         "The limit for f(x) = x²: what is ((x + h)² - x²) / h, for h that is not 0?",
         {
-            "a": ("2x + h", "Right: x² goes away, and 2xh + h² is left; divided by h that is 2x + h. As h goes to 0: 2x."),
+            "a": (
+                "2x + h",
+                "Right: x² goes away, and 2xh + h² is left; divided by h that is 2x + h. As h goes to 0: 2x.",
+            ),
             "b": ("2x", "That is the limit. Before h goes to 0 there is still something left of it."),
             "c": ("h", "(x + h)² is x² + 2xh + h². The middle part must not get lost."),
             "d": ("0", "The numerator goes to 0, but so does the denominator. Divide first, then take the limit."),
@@ -2685,7 +2725,10 @@ PREDICTIONS = (
                 "no: MulBackward0 with two edges to x, PowBackward0 with one",
                 "Right: what is recorded are the operations that ran, not the formula that they mean.",
             ),
-            "c": ("yes, both are simplified to 2 * x", "Nothing is simplified: autograd records operations, one by one."),
+            "c": (
+                "yes, both are simplified to 2 * x",
+                "Nothing is simplified: autograd records operations, one by one.",
+            ),
         },
         "b",
     ),
@@ -2695,7 +2738,10 @@ PREDICTIONS = (
         "the last one?",
         {
             "a": ("about as large", "Each sigmoid passes on at most a quarter of what arrives."),
-            "b": ("more than a thousand times smaller", "Right: a slope of at most 1/4 in each layer, and slopes are multiplied."),
+            "b": (
+                "more than a thousand times smaller",
+                "Right: a slope of at most 1/4 in each layer, and slopes are multiplied.",
+            ),
             "c": ("larger, since it is used by all the others", "What counts is the product of the slopes on the way."),
         },
         "b",

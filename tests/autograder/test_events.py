@@ -94,12 +94,16 @@ def test_files_of_one_run_are_read_together(tmp_path):
 
 
 def test_parameters_are_inputs_of_their_operation():
-    lines = events.run([graph(
-        ("in", "IO Node", []),
-        ("w", "prim::GetAttr", ["the module"]),
-        ("y", "aten::linear", ["in", "w:0"]),
-        ("out", "IO Node", ["y"]),
-    )])["graphs"][0]
+    lines = events.run(
+        [
+            graph(
+                ("in", "IO Node", []),
+                ("w", "prim::GetAttr", ["the module"]),
+                ("y", "aten::linear", ["in", "w:0"]),
+                ("out", "IO Node", ["y"]),
+            )
+        ]
+    )["graphs"][0]
     assert lines == ["input of shape unknown", "parameter None", "linear(#1, #2)", "output(#3)"]
 
 
@@ -228,7 +232,7 @@ def test_bytes_that_are_too_large_are_not_sent():
     pack = probe.Pack()
     assert list(pack.describe(b"a" * (probe.MAX_BYTES + 1))) == ["object"]
     nodes = [pack.describe(b"a" * probe.MAX_BYTES) for _ in range(9)]
-    assert [list(node)[0] for node in nodes] == ["bytes"] * 8 + ["object"]  # 8 MiB in all
+    assert [next(iter(node)) for node in nodes] == ["bytes"] * 8 + ["object"]  # 8 MiB in all
 
 
 def test_a_damaged_file_is_shown_as_one():

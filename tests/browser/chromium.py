@@ -18,7 +18,12 @@ PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions"),
-    *("--remote-debugging-port=0", "--remote-allow-origins=*", "--window-size=1280,900", "--force-device-scale-factor=1"),
+    *(
+        "--remote-debugging-port=0",
+        "--remote-allow-origins=*",
+        "--window-size=1280,900",
+        "--force-device-scale-factor=1",
+    ),
 ]
 REASON = "there is no Chromium on this machine"
 
@@ -36,7 +41,9 @@ def page(url, seconds=90):
     """A Page that shows `url`; its browser ends with the block."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = [PROGRAM, *FLAGS, f"--user-data-dir={profile}", "about:blank"]
-        browser = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        browser = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+        )
         try:
             shown = Page(_page_address(Path(profile) / "DevToolsActivePort", browser, seconds), seconds)
             shown.call("Page.enable")

@@ -59,7 +59,9 @@ def served(folder):
     end = threading.Timer(READY_SECONDS, server.kill)
     end.start()
     try:
-        address = next((found[0] for line in server.stderr if (found := re.search(r"http://127\.0\.0\.1:\d+", line))), None)
+        address = next(
+            (found[0] for line in server.stderr if (found := re.search(r"http://127\.0\.0\.1:\d+", line))), None
+        )
         end.cancel()
         assert address, "TensorBoard did not start"
         threading.Thread(target=server.stderr.read, daemon=True).start()  # a full pipe would stop it

@@ -102,7 +102,12 @@ def test_small_steps_are_worse_in_float32_and_not_in_float64():
 
 
 def test_the_derivatives_are_those_of_autograd():
-    functions = {"power": lambda x, p: x**p, "exp": lambda x, p: x.exp(), "log": lambda x, p: x.log(), "sin": lambda x, p: x.sin()}
+    functions = {
+        "power": lambda x, p: x**p,
+        "exp": lambda x, p: x.exp(),
+        "log": lambda x, p: x.log(),
+        "sin": lambda x, p: x.sin(),
+    }
     for rule, x, p in cases("derivative"):
         x = x.detach().requires_grad_()
         expected = torch.autograd.grad(functions[rule](x, p).sum(), x, allow_unused=True, materialize_grads=True)[0]
