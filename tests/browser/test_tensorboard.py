@@ -21,6 +21,7 @@ from autograder.tensorboard import log_graph
 from . import chromium
 
 READY_SECONDS = 60
+ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 NODES = """(() => {
     const names = [];
     const walk = root => root.querySelectorAll("*").forEach(element => {
@@ -55,21 +56,22 @@ class OurNet(torch.nn.Module):
 def served(folder):
     """The address of a TensorBoard on `folder`, on this machine only and on a port of its own."""
     command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(folder), "--host", "127.0.0.1", "--port", "0"]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    end = threading.Timer(READY_SECONDS, server.kill)
-    end.start()
-    try:
-        address = next(
-            (found[0] for line in server.stderr if (found := re.search(r"http://127\.0\.0\.1:\d+", line))), None
-        )
-        end.cancel()
-        assert address, "TensorBoard did not start"
-        threading.Thread(target=server.stderr.read, daemon=True).start()  # a full pipe would stop it
-        yield address
-    finally:
-        end.cancel()
-        server.terminate()
-        server.wait(10)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
+        address, end = None, threading.Timer(READY_SECONDS, server.kill)
+        end.start()
+        try:
+            address = next(filter(None, (ADDRESS.search(line) for line in server.stderr)), None)
+            end.cancel()
+            assert address, f"TensorBoard did not start within {READY_SECONDS} s"
+            rest = threading.Thread(target=server.stderr.read)  # a full pipe would stop it
+            rest.start()
+            yield address[0]
+        finally:
+            end.cancel()
+            server.terminate()
+            server.wait(10)
+            if address:
+                rest.join()  # it ends with the server, and before its pipe is closed
 
 
 def look(folder, picture):
