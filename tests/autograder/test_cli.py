@@ -111,3 +111,11 @@ def test_help_is_quick_and_needs_neither_nbgrader_nor_dask():
         "assert 'torch' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, capture_output=True)
+
+
+def test_tensorboard_is_started_on_this_machine_only(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr(subprocess, "call", lambda command: asked.append(command) or 0)
+    assert run(["tensorboard", str(tmp_path), "--port", "7200"]) == 0
+    flags = asked[0][asked[0].index("tensorboard.main") + 1 :]
+    assert flags == ["--logdir", str(tmp_path), "--host", "127.0.0.1", "--port", "7200"]

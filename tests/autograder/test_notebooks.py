@@ -118,6 +118,11 @@ FAULTS = {
     "the setup of another lecture": ('Checker("10_tiny")', 'Checker("02_indexing")', "the setup cell lacks the line"),
     "a mistyped key": ("# %% check=", "# %% chek=", "unknown metadata chek"),
     "a value without quotes": ('exercise="even_numbers"', "exercise=even_numbers", "values are JSON"),
+    "a solution within a solution": (
+        "    ### END SOLUTION\n",
+        "    ### BEGIN SOLUTION\n    ### END SOLUTION\n    ### END SOLUTION\n",
+        "around its body, or around several of its parts",
+    ),
     "no end of the solution": ("    ### END SOLUTION\n", "", "BEGIN SOLUTION and ### END SOLUTION around its body"),
     "a solution outside of an exercise": ("x.view(7)", "### BEGIN SOLUTION\nx.view(7)", "carries no exercise"),
     "a cell that defines something else": ("def even_numbers(x)", "def evens(x)", "it does not define even_numbers"),
