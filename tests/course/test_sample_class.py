@@ -1,5 +1,6 @@
 """The sample class of every lecture comes out as the contract's table says, from the released notebook to the report."""
 
+import functools
 from pathlib import Path
 
 import pytest
@@ -14,11 +15,16 @@ ROOT = Path(__file__).parents[2]
 LECTURES = lecture_names(ROOT / "solutions")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def reports(request, tmp_path_factory):
     """(lecture, reports by student)."""
+    return graded(request.param, tmp_path_factory)
+
+
+@functools.cache
+def graded(name, tmp_path_factory):
     settings = load_settings(ROOT, cell_seconds=8, trust_code=True)
-    lecture = load_lecture(request.param, settings.solutions)
+    lecture = load_lecture(name, settings.solutions)
     folder = tmp_path_factory.mktemp("class")
     write(lecture, settings, folder)
     released = (settings.course / lecture.name / f"{lecture.name}.ipynb").read_text(encoding="utf-8")

@@ -10,6 +10,7 @@ import textwrap
 import nbformat
 import pytest
 from jupyter_client.multikernelmanager import AsyncMultiKernelManager
+from jupyter_client.provisioning import KernelProvisionerFactory
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbgrader.preprocessors import Execute
@@ -60,6 +61,9 @@ def kernelspecs(tmp_path, monkeypatch):
 def by_default(monkeypatch):
     """Every kernelspec of this interpreter gets a warm kernel."""
     monkeypatch.setenv("JUPYTER_DEFAULT_PROVISIONER_NAME", "warm-fork")
+    KernelProvisionerFactory.clear_instance()  # one a process; it reads the variable when it is made
+    yield
+    KernelProvisionerFactory.clear_instance()
 
 
 def notebook(*sources):
