@@ -88,11 +88,11 @@ def _arguments(func, args, kwargs):
     return named, named.pop("reduction", "mean")
 
 
-def reduced(func, loss, reduction, weight=None):
+def reduced(func, loss, reduction):
     """A loss per element, reduced over what is specified.
 
     Args:
-        reduction: "none", "sum", "mean" or "batchmean". weight: what mean divides by, one number per element.
+        reduction: "none", "sum", "mean" or "batchmean".
     """
     dims = tuple(range(loss.data.dim()))
     some = any_of(loss.mask, dims)
@@ -104,8 +104,6 @@ def reduced(func, loss, reduction, weight=None):
         rows = any_of(loss.mask.flatten(1), (1,)) if loss.data.dim() > 1 else loss.mask
         return Pair(loss.filled(0).sum() / count(rows, ()).clamp(min=1), some)
     if reduction == "mean":
-        if weight is not None:
-            return Pair(loss.filled(0).sum() / select(some, select(loss.mask, weight, 0).sum(), 1), some)
         return Pair(centre(loss, dims, False)[0], some)
     raise ValueError(
         f"{reduction!r} is not a valid value for reduction of {func.__name__}: expected 'none', 'mean' or 'sum'"
@@ -127,26 +125,27 @@ def nll_loss(func, *args, **kwargs):
 
 
 def _picked(func, logp, target, weight, ignore_index, reduction, smoothing=0.0):
-    if isinstance(target, Pair):
-        t = target.dense()
-        target = torch.where(t.mask, t.data, ignore_index)
+    """The loss of log-probabilities and class numbers; what is ignored is a specified zero that no mean counts."""
+    known = target.dense().mask if isinstance(target, Pair) else None
+    if known is not None:
+        target = torch.where(known, target.dense().data, ignore_index)
     classes = 1 if logp.data.dim() > 1 else 0
     kept = target != ignore_index
-    index = torch.where(kept, target, 0).unsqueeze(classes)
-    mask = logp.mask.gather(classes, index).squeeze(classes) & kept
-    w = (
-        torch.ones(target.shape, dtype=logp.data.dtype, device=target.device)
-        if weight is None
-        else weight[torch.where(kept, target, 0)]
-    )
-    out = -select(mask, logp.data.gather(classes, index).squeeze(classes), 0) * w
+    ignored = ~kept if known is None else ~kept & known
+    index = torch.where(kept, target, 0)
+    found = logp.mask.gather(classes, index.unsqueeze(classes)).squeeze(classes) & kept
+    w = kept.to(logp.data.dtype) if weight is None else weight[index] * kept
+    out = -select(found, logp.data.gather(classes, index.unsqueeze(classes)).squeeze(classes), 0) * w
     if smoothing:
         per_class = logp.filled(0)
         if weight is not None:
             per_class = per_class * weight.reshape(-1, *(1,) * (logp.data.dim() - 1 - classes))
         n = count(logp.mask, (classes,)).clamp(min=1)
-        out = (1 - smoothing) * out - smoothing * per_class.sum(classes) / n
-    return reduced(func, Pair(out, mask), reduction, w)
+        out = (1 - smoothing) * out - smoothing * select(kept, per_class.sum(classes) / n, 0)
+    if reduction != "mean":
+        return reduced(func, Pair(out, found | ignored), reduction)
+    total = select(found, w, 0).sum()
+    return Pair(select(found, out, 0).sum() / total, found.any() | ignored.all())
 
 
 def cross_entropy(func, *args, **kwargs):

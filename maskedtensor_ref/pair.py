@@ -151,7 +151,7 @@ def any_of(mask, dims, keepdim=False):
         return mask
     if not dims:
         dims = tuple(range(mask.dim()))
-    if any(mask.shape[d] == 0 for d in dims):
+    if mask.numel() < LARGE:
         return mask.any(dims, keepdim)
     return mask.view(torch.uint8).amax(dims, keepdim).view(torch.bool)
 

@@ -113,8 +113,9 @@ def centre(x, dims, keepdim, dtype=None):
             f"complex dtype. Got: {data.dtype}; give dtype=torch.float32"
         )
     total = select(x.mask, data, 0)
-    total = total.sum(dims, keepdim) if total.dim() else total
-    return total / n.clamp(min=1).to(total.real.dtype if total.is_complex() else total.dtype), n
+    if total.dim():
+        total = total.sum(dims, keepdim, dtype=torch.float32 if data.dtype.itemsize == 2 else None)
+    return (total / n.clamp(min=1)).to(data.dtype), n
 
 
 def mean(func, x, *args, **kwargs):
@@ -168,16 +169,20 @@ def variance(x, dims, keepdim, correction):
     m, n = centre(x, dims, True)
     distance = select(x.mask, x.data - m, 0)  # m is finite wherever n > 0 and the data is
     distance = distance.abs().square() if distance.is_complex() else distance.square()
-    total = distance.sum(dims, True) if distance.dim() else distance
-    data = total / (n - correction).clamp(min=0).to(total.dtype)
+    total = (
+        distance.sum(dims, keepdim, dtype=torch.float32 if distance.dtype.itemsize == 2 else None) if dims else distance
+    )
     if not keepdim and dims:
-        data, n, m = data.squeeze(dims), n.squeeze(dims), m.squeeze(dims)
-    return data, n, m
+        n, m = n.squeeze(dims), m.squeeze(dims)
+    return (total / (n - correction).clamp(min=0)).to(distance.dtype), n, m
 
 
 def safe_sqrt(data):
     """The root, whose gradient at zero is 0, as torch's std has it."""
-    return select(data != 0, select(data != 0, data, 1).sqrt(), 0)
+    if not (data.requires_grad and torch.is_grad_enabled()):
+        return data.sqrt()
+    zero = data == 0
+    return data.masked_fill(zero, 1).sqrt().masked_fill(zero, 0)
 
 
 def _nan_where_empty(out):

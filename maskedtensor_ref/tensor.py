@@ -9,7 +9,7 @@ from torch import Tensor
 from .gradients import KEEPING, Enter, accumulate, engine
 from .layouts import Places, project
 from .pair import Pair
-from .storage import freeze, freeze_sparse, own, same_mask
+from .storage import freeze, freeze_sparse, own, same_mask, sparse_coo_tensor
 from .table import RULES, rule_of
 from .text import array, number, numbers, text
 from .writing import write
@@ -269,6 +269,9 @@ class MaskedTensor(Tensor):
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         """Called by torch for what the autograd engine does with a masked gradient."""
         name = func.overloadpacket.__name__
+        if name == "_sparse_coo_tensor_with_dims_and_tensors":  # torch.sparse_coo_tensor asks no __torch_function__
+            size, indices, values = args[2:5]
+            return dressed(sparse_coo_tensor(func, indices, undressed(values), size), cls)
         if torch._C._current_graph_task_id() == -1 and name not in KEEPING:
             raise NotImplementedError(
                 f"{func} reached a MaskedTensor from below torch's functions, where its rule cannot be asked "
