@@ -2,10 +2,10 @@
 
     python benchmarks/masked.py [--quick] [--out docs/benchmarks]
 
-Prints the page; with --out it writes masked.md and masked.svg there. All contenders of a row take turns, and a ratio is the
-median of the ratios within one turn, so that a busy machine is unfair to none. Time is of this process's CPU, in one thread:
-what other processes take does not count. The limit is what nobody who computes the same with torch on the same memory can
-beat by much: the plain operation, and one pass by bits over the mask where the operation has to read past what is missing.
+Prints the page; with --out it writes masked.md and masked.svg there. All contenders of a row take turns, and a ratio is
+the median of the ratios within one turn, so that a busy machine is unfair to none. Time is CPU time of this process, in
+one thread: what other processes take does not count. The limit is what nobody who computes the same with torch can beat
+by much: the plain operation, and one pass by bits over the mask where the operation has to read past what is missing.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import functools
 import gc
 import math
 import os
+import platform
 import statistics
 import sys
 import time
@@ -27,7 +28,8 @@ from torch import Tensor
 
 import maskedtensor_ref
 
-OURS, PEER, PLAIN, NUMPY, LIMIT, YARDSTICK = "maskedtensor_ref", "torch.masked", "torch", "numpy.ma", "limit", "peer's add"
+OURS, PEER, PLAIN, NUMPY, LIMIT = "maskedtensor_ref", "torch.masked", "torch", "numpy.ma", "limit"
+YARDSTICK = "torch.masked's add"
 PEER_ADD_US = 130  # what the yardstick, torch.masked's add of one element, takes on the machine that the aims speak of
 INF = float("inf")
 
@@ -118,68 +120,85 @@ def missing_as(x, mask, value):
     return bits.bitwise_and_(words ^ v).bitwise_xor_(v).view(torch.float32)
 
 
-def any_of_rows(mask):
-    """Whether a row has any True: (rows,)."""
-    return mask.view(torch.uint8).amax(1).view(torch.bool)
+def any_of(mask, *dim):
+    """Whether any is True, along dim or at all."""
+    return mask.any(*dim) if mask.numel() < 1 << 14 else mask.view(torch.uint8).amax(*dim).view(torch.bool)
+
+
+def count_of_rows(mask):
+    """How many are True: (rows, 1)."""
+    return mask.sum(1, True) if mask.numel() < 1 << 14 else mask.view(torch.int8).sum(1, True, dtype=torch.int32)
 
 
 def mean_of_rows(o):
-    n = o.mask.view(torch.int8).sum(1, dtype=torch.int32)
-    return missing_as(o.a, o.mask, 0).sum(1) / n.clamp(min=1), n > 0
+    """The limit of mean(1)."""
+    n = count_of_rows(o.mask)
+    return missing_as(o.a, o.mask, 0).sum(1, True) / n.clamp(min=1), n > 0
 
 
 def std_of_rows(o):
-    n = o.mask.view(torch.int8).sum(1, dtype=torch.int32)
-    mean = missing_as(o.a, o.mask, 0).sum(1, keepdim=True) / n[:, None]
+    """The limit of std(1): two passes, as the distance from the mean needs them."""
+    n = count_of_rows(o.mask)
+    mean = missing_as(o.a, o.mask, 0).sum(1, True) / n
     distance = missing_as(o.a - mean, o.mask, 0)
-    return ((distance * distance).sum(1) / (n - 1).clamp(min=0)).sqrt(), n > 0
+    return ((distance * distance).sum(1, True) / (n - 1).clamp(min=0)).sqrt(), n > 0
 
 
 def chosen_by_bits(o):
+    """The limit of where, of two operands with one mask, which is the mask of the result."""
     if o.a.numel() < 1 << 14:
-        return torch.where(o.c, o.a, o.b), torch.where(o.c, o.mask, o.mask)
+        return torch.where(o.c, o.a, o.b)
     bits, a, b = o.c.to(torch.int32).neg_(), o.a.view(torch.int32), o.b.view(torch.int32)
-    return bits.bitwise_and_(a ^ b).bitwise_xor_(b).view(torch.float32), o.mask & o.c | o.mask & ~o.c
+    return bits.bitwise_and_(a ^ b).bitwise_xor_(b).view(torch.float32)
 
 
-def square_sum_backward(o):
+def backward(o):
+    """A new leaf, the sum of its squares, and its gradient."""
     leaf = o.build(o.x, o.mask)
     leaf.requires_grad_()
     (leaf * leaf).sum().backward()
-    return leaf
 
 
-def square_sum_backward_limit(o):
+def backward_limit(o):
+    """backward, in plain torch."""
     leaf = o.x.clone().requires_grad_()
     torch.where(o.mask, leaf * leaf, 0).sum().backward()
-    return leaf
+
+
+def everywhere(name, kind, call):
+    """An operation that every contender writes the same way."""
+    return Operation(name, kind, call, call, call)
 
 
 OPERATIONS = [
-    Operation("add", "elementwise", lambda o: o.a + o.b, lambda o: o.a + o.b, lambda o: o.a + o.b),
-    Operation("mul", "elementwise", lambda o: o.a * o.b, lambda o: o.a * o.b, lambda o: o.a * o.b),
-    Operation("div", "elementwise", lambda o: o.a / o.b, lambda o: o.a / o.b, lambda o: o.a / o.b),
-    Operation("add a number", "elementwise", lambda o: o.a + 1, lambda o: o.a + 1, lambda o: o.a + 1),
+    everywhere("add", "elementwise", lambda o: o.a + o.b),
+    everywhere("mul", "elementwise", lambda o: o.a * o.b),
+    everywhere("div", "elementwise", lambda o: o.a / o.b),
+    everywhere("add a number", "elementwise", lambda o: o.a + 1),
+    everywhere("ge", "elementwise", lambda o: o.a >= o.b),
     Operation("sin", "elementwise", lambda o: o.a.sin(), lambda o: np.ma.sin(o.a), lambda o: o.a.sin()),
     Operation("exp", "elementwise", lambda o: o.a.exp(), lambda o: np.ma.exp(o.a), lambda o: o.a.exp()),
     Operation("abs", "elementwise", lambda o: o.a.abs(), lambda o: np.ma.abs(o.a), lambda o: o.a.abs()),
-    Operation("ge", "elementwise", lambda o: o.a >= o.b, lambda o: o.a >= o.b, lambda o: o.a >= o.b),
     Operation(
-        "where", "elementwise", lambda o: torch.where(o.c, o.a, o.b), lambda o: np.ma.where(o.c, o.a, o.b), chosen_by_bits
+        "where",
+        "elementwise",
+        lambda o: torch.where(o.c, o.a, o.b),
+        lambda o: np.ma.where(o.c, o.a, o.b),
+        chosen_by_bits,
     ),
     Operation(
         "sum",
         "reduction",
         lambda o: o.a.sum(),
         lambda o: o.a.sum(),
-        lambda o: (missing_as(o.a, o.mask, 0).sum(), o.mask.view(torch.uint8).amax()),
+        lambda o: (missing_as(o.a, o.mask, 0).sum(), any_of(o.mask)),
     ),
     Operation(
         "sum(1)",
         "reduction",
         lambda o: o.a.sum(1),
         lambda o: o.a.sum(1),
-        lambda o: (missing_as(o.a, o.mask, 0).sum(1), any_of_rows(o.mask)),
+        lambda o: (missing_as(o.a, o.mask, 0).sum(1), any_of(o.mask, 1)),
     ),
     Operation("mean(1)", "reduction", lambda o: o.a.mean(1), lambda o: o.a.mean(1), mean_of_rows),
     Operation("std(1)", "reduction", lambda o: o.a.std(1), lambda o: o.a.std(1, ddof=1), std_of_rows),
@@ -188,21 +207,21 @@ OPERATIONS = [
         "reduction",
         lambda o: o.a.amax(1),
         lambda o: o.a.max(1),
-        lambda o: (missing_as(o.a, o.mask, -INF).amax(1), any_of_rows(o.mask)),
+        lambda o: (missing_as(o.a, o.mask, -INF).amax(1), any_of(o.mask, 1)),
     ),
     Operation(
         "prod(1)",
         "reduction",
         lambda o: o.a.prod(1),
         lambda o: o.a.prod(1),
-        lambda o: (missing_as(o.a, o.mask, 1).prod(1), any_of_rows(o.mask)),
+        lambda o: (missing_as(o.a, o.mask, 1).prod(1), any_of(o.mask, 1)),
     ),
     Operation(
         "argmin(1)",
         "reduction",
         lambda o: o.a.argmin(1),
         lambda o: o.a.argmin(1),
-        lambda o: (missing_as(o.a, o.mask, INF).argmin(1), any_of_rows(o.mask)),
+        lambda o: (missing_as(o.a, o.mask, INF).argmin(1), any_of(o.mask, 1)),
     ),
     Operation(
         "softmax(1)",
@@ -212,9 +231,14 @@ OPERATIONS = [
         lambda o: torch.softmax(missing_as(o.a, o.mask, -INF), 1),
     ),
     Operation(
-        "construct", "other", lambda o: o.build(o.x, o.mask), lambda o: o.build(o.x, mask=o.mask), lambda o: o.x.clone(), False
+        "construct",
+        "other",
+        lambda o: o.build(o.x, o.mask),
+        lambda o: o.build(o.x, mask=o.mask),
+        lambda o: (o.x.clone(), o.mask.clone()),
+        plain=False,
     ),
-    Operation("x*x, sum, backward", "other", square_sum_backward, None, square_sum_backward_limit, False),
+    Operation("x*x, sum, backward", "other", backward, None, backward_limit, plain=False),
 ]
 
 
@@ -293,110 +317,86 @@ def sparse_rows(stored):
             yield Row(name, "sparse", where, stored, 0.1, contenders)
 
 
+LR, EPS, START = 0.1, 1e-10, 0.5  # of Adagrad; what its sum of squares starts from
+
+
 def adagrad_rows(rows, columns):
-    """One Adagrad step where 1 % of the rows have a gradient; in the first row everybody writes it as well as he can."""
+    """One Adagrad step on a (rows, columns) parameter, of which 1 % of the rows have a gradient."""
     random = torch.Generator().manual_seed(rows)
     touched = torch.randperm(rows, generator=random)[: max(1, rows // 100)].sort().values
     values = torch.rand(len(touched), columns, generator=random) + 0.5
-    shape = rows, columns
-    gradient = torch.sparse_coo_tensor(touched[None], values, shape, is_coalesced=True, check_invariants=False)
-    start = torch.rand(shape, generator=random)
-    lr, eps = 0.1, 1e-10
+    start = torch.rand((rows, columns), generator=random)
+    gradient = at_rows(touched, values, start.shape)
+    entries = gradient.to_dense().to_sparse()
 
-    def state():
-        return start.clone(), torch.full(shape, 0.5)
+    def on(step, *gradient):
+        return functools.partial(step, start.clone(), torch.full_like(start, START), *gradient)
 
-    def masked(param, total, grad):
-        total.add_(grad * grad)
-        param.add_(grad / (total.sparse_mask(grad).sqrt() + eps), alpha=-lr)
+    def row(name, where, ours, plain, peer=True, limit=True):
+        contenders = {OURS: ours, PLAIN: stock(start, plain)}
+        if peer:
+            contenders[PEER] = on(tutorial_step, torch.masked.masked_tensor, entries)
+        if limit:
+            contenders[LIMIT] = on(step_by_rows, touched, values)
+        return Row(name, "adagrad", where, start.numel(), 0.01, contenders)
 
-    def by_rows(param, total):
-        total[touched] += values * values
-        param[touched] -= lr * values / (total[touched].sqrt() + eps)
-
-    def built_and_masked(param, total):
-        specified = torch.ones(values.shape, dtype=torch.bool)
-        mask = torch.sparse_coo_tensor(gradient.indices(), specified, shape, is_coalesced=True, check_invariants=False)
-        masked(param, total, maskedtensor_ref.masked_tensor(gradient, mask))
-
-    def tutorial(build, param, total):  # docs.pytorch.org/tutorials/unstable/maskedtensor_adagrad.html
-        grad = gradient.to_dense().to_sparse()
-        mask = (grad.to_dense() != 0).to_sparse()
-        masked_grad = build(grad, mask)
-        total = total + masked_grad.pow(2).get_data()
-        std = build(total.to_sparse(), mask).sqrt().add(eps)
-        return param.add((masked_grad / std).get_data(), alpha=-lr)
-
-    def stock(grad):
-        param = torch.nn.Parameter(start.clone())
-        param.grad = grad
-        optimiser = torch.optim.Adagrad([param], lr=lr, eps=eps, initial_accumulator_value=0.5)
-        return functools.partial(_step, optimiser)
-
+    yield row("Adagrad step", "rows", on(masked_step, masked_rows(gradient)), gradient)
+    yield row("Adagrad step that masks its gradient", "rows", on(masking_step, gradient), gradient)
+    yield row(
+        "Adagrad step, the tutorial's code", "COO", on(tutorial_step, maskedtensor_ref.masked_tensor, entries), entries
+    )
     whole = gradient.to_dense()
-    masked_param = torch.nn.Parameter(start.clone())
-    maskedtensor_ref.as_masked_tensor(masked_param * 1, whole != 0).sum().backward()
-    own_stock = torch.optim.Adagrad([masked_param], lr=lr, eps=eps, initial_accumulator_value=0.5)
-    density = 0.01
-    peer = torch.masked.masked_tensor
-    yield Row(
-        "Adagrad step",
-        "adagrad",
-        "rows",
-        rows * columns,
-        density,
-        {
-            OURS: functools.partial(masked, *state(), masked_rows(gradient)),
-            PEER: functools.partial(tutorial, peer, *state()),
-            PLAIN: stock(gradient),
-            LIMIT: functools.partial(by_rows, *state()),
-        },
-    )
-    yield Row(
-        "Adagrad step, gradient masked in it",
-        "adagrad",
-        "rows",
-        rows * columns,
-        density,
-        {
-            OURS: functools.partial(built_and_masked, *state()),
-            PEER: functools.partial(tutorial, peer, *state()),
-            PLAIN: stock(gradient),
-            LIMIT: functools.partial(by_rows, *state()),
-        },
-    )
-    yield Row(
-        "Adagrad step, the tutorial's code",
-        "adagrad",
-        "COO",
-        rows * columns,
-        density,
-        {
-            OURS: functools.partial(tutorial, maskedtensor_ref.masked_tensor, *state()),
-            PEER: functools.partial(tutorial, peer, *state()),
-        },
-    )
-    yield Row(
-        "stock torch.optim.Adagrad, masked gradient",
-        "adagrad",
-        "strided",
-        rows * columns,
-        density,
-        {OURS: functools.partial(_step, own_stock), PLAIN: stock(whole)},
-    )
+    yield row("stock Adagrad, strided gradient", "strided", stock(start, whole, whole != 0), whole, False, False)
+
+
+def at_rows(touched, values, shape):
+    """A hybrid COO tensor of a shape that stores values (touched, columns) at the rows touched."""
+    return torch.sparse_coo_tensor(touched[None], values, shape, is_coalesced=True, check_invariants=False)
 
 
 def masked_rows(gradient):
-    """A MaskedTensor that specifies the rows that a hybrid COO gradient stores."""
+    """The MaskedTensor that specifies the rows that a hybrid COO gradient stores."""
     specified = torch.ones_like(gradient.values(), dtype=torch.bool)
-    mask = torch.sparse_coo_tensor(
-        gradient.indices(), specified, gradient.shape, is_coalesced=True, check_invariants=False
-    )
-    return maskedtensor_ref.masked_tensor(gradient, mask)
+    return maskedtensor_ref.masked_tensor(gradient, at_rows(gradient.indices()[0], specified, gradient.shape))
 
 
-def _step(optimiser):
-    optimiser.step()
+def masked_step(param, total, grad):
+    """Adagrad on a masked gradient, in place: what is not specified is not touched."""
+    total.add_(grad * grad)
+    param.add_(grad / (total.sparse_mask(grad).sqrt() + EPS), alpha=-LR)
+
+
+def masking_step(param, total, gradient):
+    """masked_step on a sparse gradient as autograd gives it."""
+    masked_step(param, total, masked_rows(gradient))
+
+
+def step_by_rows(param, total, touched, values):
+    """The limit: rows by index, in place."""
+    total[touched] += values * values
+    param[touched] -= LR * values / (total[touched].sqrt() + EPS)
+
+
+def tutorial_step(param, total, build, grad):
+    """What PyTorch's tutorial teaches.
+
+    Source: docs.pytorch.org/tutorials/unstable/maskedtensor_adagrad.html
+    """
+    mask = (grad.to_dense() != 0).to_sparse()
+    masked_grad = build(grad, mask)
+    total = total + masked_grad.pow(2).get_data()
+    std = build(total.to_sparse(), mask).sqrt().add(EPS)
+    return param.add((masked_grad / std).get_data(), alpha=-LR)
+
+
+def stock(start, gradient, mask=None):
+    """The step of torch.optim.Adagrad on a gradient: plain, or strided under a mask."""
+    param = torch.nn.Parameter(start.clone())
+    if mask is None:
+        param.grad = gradient
+    else:  # the gradient of what is behind as_masked_tensor is masked
+        (maskedtensor_ref.as_masked_tensor(param * gradient, mask)).sum().backward()
+    return torch.optim.Adagrad([param], lr=LR, eps=EPS, initial_accumulator_value=START).step
 
 
 # How it is measured.
@@ -477,17 +477,21 @@ def aims(timings):
         [] if mean >= 5 else [f"{mean:.1f}"],
     )
     large = [(t.ratio(OURS, LIMIT), t) for t in timings if t.row.where == "strided" and t.row.size >= 10**6]
-    yield from _at_most("large: 1e6 elements, beside the limit", "{:.2f} times its time", 1.5, [p for p in large if p[0]])
+    yield from _at_most(
+        "large: 1e6 elements, beside the limit", "{:.2f} times its time", 1.5, [p for p in large if p[0]]
+    )
     for kind, goal in (("elementwise", 25), ("reduction", 40)):
         tiny = [(t.ratio(OURS, YARDSTICK), t) for t in timings if t.row.kind == kind and YARDSTICK in t.seconds]
         scaled = [(r * PEER_ADD_US, t) for r, t in tiny]
         yield from _at_most(
-            f"tiny: one element, {kind}, where torch.masked's add takes {PEER_ADD_US} µs", "{:.1f} µs", goal, scaled
+            f"one element, {kind}, where torch.masked's add takes {PEER_ADD_US} µs", "{:.1f} µs", goal, scaled
         )
     coo = [(t.ratio(OURS, LIMIT), t) for t in timings if t.row.where == "COO" and t.row.name == "add"]
     yield from _at_most("COO add, beside the same on the stored values alone", "{:.1f} times its time", 3, coo)
     step = [(t.ratio(OURS, PLAIN), t) for t in timings if t.row.where == "rows"]
-    yield from _at_most("a masked Adagrad step, beside torch.optim on a sparse gradient", "{:.1f} times its time", 3, step)
+    yield from _at_most(
+        "a masked Adagrad step, beside torch.optim on a sparse gradient", "{:.1f} times its time", 3, step
+    )
 
 
 def _at_most(text, form, goal, found):
@@ -525,25 +529,27 @@ def page(timings, command):
     lines += [
         "## How to read it",
         "",
-        "All contenders of a row run in one process and take turns; a ratio is the median of the ratios within one turn, "
-        "and what stands after ± is half the distance of its quartiles. Ratios are to be trusted, and seconds are not. "
-        f"Measured with torch {torch.__version__.partition('+')[0]} and NumPy {np.__version__} on {machine()}, "
-        f"in one thread, as CPU time.",
+        "All contenders of a row run in one process and take turns. A ratio is the median of the ratios within one "
+        "turn; after ± stands half the distance of their quartiles. Ratios are to be trusted, and times are not. "
+        f"Measured in one thread, as CPU time, with torch {torch.__version__.partition('+')[0]} and "
+        f"NumPy {np.__version__} on {machine()}.",
         "",
-        "*The limit* computes the same with torch on plain data and mask: the plain operation, one pass by bits over the mask where the "
-        "operation reads past what is missing, and `any` over bytes; no wrapper, no checks, no gradients. "
-        "*torch* is the plain operation on the data alone, which gives another answer. A dash: the contender has no such operation.",
+        "*The limit* computes the same with torch on plain data and mask: the plain operation, one pass by bits over "
+        "the mask where the operation reads past what is missing, and `any` over bytes; no wrapper, no checks, no "
+        "gradients. For sparse tensors it is the operation on the stored values alone, for the Adagrad step rows by "
+        "index, in place. *torch* is the plain operation on the data alone, which gives another answer; for the "
+        "Adagrad step `torch.optim.Adagrad` on a sparse gradient. A dash: the contender has no such operation.",
         "",
         "## Times faster than torch.masked, strided",
         "",
-        *by_size(timings, lambda t: t.ratio(PEER, OURS), "{:.1f}"),
+        *by_size(timings, PEER, OURS, min, "{:.1f}"),
         "",
         "## Times the limit, strided",
         "",
-        *by_size(timings, lambda t: t.ratio(OURS, LIMIT), "{:.2f}"),
+        *by_size(timings, OURS, LIMIT, max, "{:.2f}"),
         "",
-        "Each number is of the worst density. On tiny tensors the limit is a bare call into torch of 1 to 15 µs, so what stands there is what "
-        "a Python subclass costs.",
+        "Each number is of the worst density. On tiny tensors the limit is a few bare calls into torch of about 1 µs, "
+        "so what stands there is what a Python subclass costs.",
         "",
         "## Every row",
         "",
@@ -573,22 +579,30 @@ def spread(ratios):
     return f"{middle:.3g} ± {(high - low) / 2:.1g}"
 
 
-def by_size(timings, ratio, form):
-    """A table with a line for each operation and a column for each size."""
-    strided = [t for t in timings if t.row.where == "strided" and t.row.kind != "adagrad"]
-    sizes = sorted({t.row.size for t in strided})
+def by_size(timings, over, under, worst, form):
+    """A table of ratios with a line for each operation, a column for each size, and the worst density in a cell."""
+    some = strided(timings)
+    sizes = sorted({t.row.size for t in some})
     yield "| operation | " + " | ".join(f"{size:,}" for size in sizes) + " |"
     yield "| --- |" + " ---: |" * len(sizes)
-    worst = min if ratio(strided[0]) == strided[0].ratio(PEER, OURS) else max
-    for name in dict.fromkeys(t.row.name for t in strided):
-        found = [[ratio(t) for t in strided if (t.row.name, t.row.size) == (name, size)] for size in sizes]
-        cells = [form.format(worst(r)) if all(r) and r else "–" for r in found]
-        yield f"| {name} | " + " | ".join(cells) + " |"
+    for name in dict.fromkeys(t.row.name for t in some):
+        at = {size: [t.ratio(over, under) for t in some if (t.row.name, t.row.size) == (name, size)] for size in sizes}
+        yield (
+            f"| {name} | "
+            + " | ".join(form.format(worst(found)) if all(found) else "–" for found in at.values())
+            + " |"
+        )
+
+
+def strided(timings):
+    """The rows of OPERATIONS."""
+    return [t for t in timings if t.row.kind not in ("sparse", "adagrad")]
 
 
 def machine():
-    """The machine in words: cores, and what other processes were doing."""
-    return f"{os.cpu_count()} {os.uname().machine if hasattr(os, 'uname') else ''} cores (load {os.getloadavg()[0]:.0f})"
+    """The machine in words: how many cores of which kind, and how many processes wanted them."""
+    busy = f", about {os.getloadavg()[0]:.0f} processes wanting them" if hasattr(os, "getloadavg") else ""
+    return f"{os.cpu_count()} {platform.machine()} cores{busy}"
 
 
 def alternative(timings):
@@ -609,10 +623,9 @@ def plot(timings, path):
     from matplotlib import pyplot as plt
 
     plt.rcParams |= {"svg.hashsalt": "masked", "svg.fonttype": "none", "font.size": 9}
-    strided = [t for t in timings if t.row.where == "strided" and t.row.kind != "adagrad"]
-    others = [t for t in timings if t.row.where in ("COO", "CSR", "rows")]
-    names = list(dict.fromkeys([t.row.name for t in strided] + [_place(t) for t in others]))
-    sizes = sorted({t.row.size for t in strided})
+    some, others = strided(timings), [t for t in timings if t.row.kind in ("sparse", "adagrad")]
+    names = list(dict.fromkeys([t.row.name for t in some] + [_place(t) for t in others]))
+    sizes = sorted({t.row.size for t in some})
     colours = dict(zip(sizes, plt.get_cmap("viridis")(np.linspace(0.9, 0.05, len(sizes))), strict=True))
     figure, panels = plt.subplots(1, 2, sharey=True, figsize=(10, 0.26 * len(names) + 1.4), layout="constrained")
     titles = "times faster than torch.masked", "times the limit"
@@ -622,7 +635,7 @@ def plot(timings, path):
         panel.axvline(1, color="black", linewidth=0.8)
         panel.grid(axis="x", color="0.9")
         for size in sizes:
-            points = [(t.ratio(over, under), names.index(t.row.name)) for t in strided if t.row.size == size]
+            points = [(t.ratio(over, under), names.index(t.row.name)) for t in some if t.row.size == size]
             x, y = zip(*((r, i) for r, i in points if r), strict=True)
             panel.scatter(x, y, s=22, color=colours[size], label=f"{size:,} elements", zorder=2)
         points = [(t.ratio(over, under), names.index(_place(t))) for t in others if t.ratio(over, under)]
