@@ -44,6 +44,8 @@ def enter(plan, limits, room, files):
         make_home(room.scratch)
     if plan.locks:
         lock(plan, limits, room)
+    elif room.scratch:
+        set_limits(limits, tasks_of_this_user())
     if room.scratch:
         unpack(files, work(room.scratch))
     else:

@@ -7,7 +7,11 @@ import sys
 from importlib.abc import MetaPathFinder
 
 # Enough for a kernel; warm.learn finds what a given notebook needs beyond it.
-KERNEL = ("autograder.kernel_app", "ipykernel.ipkernel", "ipykernel.zmqshell", "IPython", "tarfile")
+KERNEL = (
+    "autograder.kernel_app", "ipykernel.ipkernel", "ipykernel.zmqshell", "IPython", "tarfile", "pdb", "faulthandler",
+    "tornado.platform.asyncio", "zmq.utils.garbage", "IPython.core.debugger", "IPython.core.oinspect",
+    "IPython.core.completerlib", "IPython.core.logger",
+)  # fmt: skip
 COURSE = (*KERNEL, "torch", "numpy", "matplotlib.pyplot", "matplotlib_inline.backend_inline", "torch._dynamo")
 
 
@@ -62,10 +66,6 @@ def _figure(figure):
     axes.set_title("x")
     axes.legend()
     image.savefig(io.BytesIO(), format="png", bbox_inches="tight")
-
-
-def _ipython(ipython):
-    """A shell that is thrown away leaves its lazy imports and caches behind."""
 
 
 FIRST_USE = {"torch": _torch, "matplotlib.figure": _figure}

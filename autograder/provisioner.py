@@ -10,7 +10,6 @@ import atexit
 import os
 import shutil
 import sys
-import tempfile
 
 from jupyter_client.asynchronous import AsyncKernelClient
 from jupyter_client.manager import AsyncKernelManager
@@ -22,7 +21,18 @@ from autograder.errors import Refused
 from autograder.limits import DEFAULT, Limits
 from autograder.plans import PLANS
 from autograder.preload import COURSE
-from autograder.running import ARGUMENTS, PORTS, READY_SECONDS, limited_context, listen, ready, spawn, watch, welcome
+from autograder.running import (
+    ARGUMENTS,
+    PORTS,
+    READY_SECONDS,
+    limited_context,
+    listen,
+    ready,
+    socket_folder,
+    spawn,
+    watch,
+    welcome,
+)
 from autograder.warm import INHERITABLE, Zygote, clean
 
 CONNECTION_FILE = 5  # python -m ipykernel_launcher -f FILE: what follows is for IPKernelApp
@@ -72,7 +82,7 @@ class WarmForkProvisioner(LocalProvisioner):
     async def pre_launch(self, **kwargs):
         """KernelManager.pre_start_kernel calls this before every start: choose sockets, write the connection file."""
         if self.forks():
-            self.folder = self.folder or tempfile.mkdtemp(prefix="k")
+            self.folder = self.folder or socket_folder()
             manager = self.parent
             manager.cache_ports = False
             manager.transport, manager.ip = "ipc", f"{self.folder}/s"

@@ -31,10 +31,17 @@ PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "
 ARGUMENTS = ("--HistoryManager.enabled=False", "--InteractiveShell.xmode=Plain")
 READY_SECONDS = 60
 BACKLOG = 16
+LONGEST = 60  # characters of a temporary folder's path that leave room for a socket's name in 107
+
+
+def socket_folder():
+    """A new temporary folder whose path is short enough for sockets."""
+    place = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix="k", dir=place if len(place) <= LONGEST or os.name != "posix" else "/tmp")
 
 
 def listen(folder):
-    """Five listening Unix sockets in a folder of ours, whose path must be short: a socket's has at most 107 bytes."""
+    """Five listening Unix sockets in a socket_folder()."""
     listeners = []
     for port in PORTS.values():
         path = f"{folder}/s-{port}"
@@ -159,7 +166,7 @@ async def start_warm_kernel(
     """
     if missing := set(hides) - set(zygote.hides):
         raise ValueError(f"the zygote can import {', '.join(sorted(missing))}: start it with hides={tuple(hides)!r}")
-    folder = tempfile.mkdtemp(prefix="k")
+    folder = socket_folder()
     context = limited_context(limits)
     try:
         connection, listeners = connection_to(folder), listen(folder)
@@ -191,7 +198,7 @@ async def start_cold_kernel(
     Raises:
         TimeoutError: the kernel does not answer; does that interpreter have ipykernel, numpy and torch?
     """
-    folder = tempfile.mkdtemp(prefix="k")
+    folder = socket_folder()
     context = limited_context(limits)
     try:
         cold.prepare(folder, files)

@@ -39,7 +39,7 @@ IN_THE_OPEN = (
 )
 NOTHING = (
     "Student code has all the rights of the user who grades: it can read, change and send away whatever that user can.",
-    "Memory, processes, CPU and files of a kernel are not limited.",
+    "The limits on memory, processes, CPU time and files hold for code that does not try to get around them.",
 )
 MISSING = {  # what is not isolated, by plan
     "strict": (),

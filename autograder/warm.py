@@ -31,6 +31,7 @@ LARGEST_MESSAGE = 1 << 18
 FIRST_SLOT_UID, SLOTS = 61184, 4096  # a range that no account uses (systemd keeps it for passing services)
 NVIDIA = ("/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools", *(f"/dev/nvidia{i}" for i in range(16)))
 DEVICES = {"cpu": (), "cuda": NVIDIA}
+OF_A_GPU = {"cpu": (), "cuda": ("/sys",)}  # where its driver looks for the device
 KEPT = ("LANG", "LC_ALL", "TZ")  # of our environment; a zygote gets nothing else of it
 
 
@@ -74,7 +75,7 @@ class Zygote:
             hides: packages that cannot be imported in its kernels.
             device: "cpu", or "cuda" to let kernels use the GPU.
             uid: whom it becomes if we are root; by default a number derived from this process.
-            shared: whether it may have several kernels at a time.
+            shared: whether it may have several kernels at a time; without walls they are somebody's own, not limited.
             env: its environment, by default clean.
         Raises:
             ZygoteError: it did not start.
@@ -83,7 +84,7 @@ class Zygote:
             uid = uid or FIRST_SLOT_UID + os.getpid() % SLOTS
         group = cgroup.Group.create() if plan.cgroup else None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        visible = bubblewrap.visible(hides)
+        visible = bubblewrap.visible(hides) + OF_A_GPU[device]
         command = [
             *cls._command(plan, visible, hides, DEVICES[device], group),
             "-m",
@@ -99,7 +100,7 @@ class Zygote:
         zygote = cls(process, ours, plan, tuple(hides), uid, group, shared, home)
         setup = {
             "plan": plan.name, "modules": modules, "hides": hides, "uid": uid, "visible": visible,
-            "devices": DEVICES[device],
+            "devices": DEVICES[device], "sweeps": plan.locks or not shared,
         }  # fmt: skip
         zygote._warm_up(setup)
         return zygote

@@ -49,6 +49,7 @@ class Setup:
     uid: int | None = None
     visible: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    sweeps: bool = True  # whether what a kernel leaves behind is killed
 
 
 @dataclass
@@ -70,7 +71,7 @@ def main():
     setup = Setup(**json.loads(control.recv(LARGEST_MESSAGE)))
     plan = PLANS[setup.plan]
     try:
-        settle(plan, setup.uid)
+        settle(plan, setup.uid, setup.sweeps)
         sys.meta_path.insert(0, preload.Hidden(setup.hides))
         failed = preload.import_all(setup.modules)
         preload.touch()
@@ -89,7 +90,7 @@ def tell(connection, **message):
         connection.send(json.dumps(message).encode())
 
 
-def settle(plan, uid):
+def settle(plan, uid, sweeps):
     """Give up root, and with namespaces become the first process of our own."""
     root = os.geteuid() == 0 and uid is not None
     if root and plan.namespaces:
@@ -98,7 +99,7 @@ def settle(plan, uid):
         linux.become(uid)
     if plan.namespaces:
         own_namespaces()
-    elif plan.locks:
+    elif sweeps:
         linux.prctl(linux.SET_CHILD_SUBREAPER, 1)  # orphans of a kernel come to us and are killed
     os.listdir(os.path.dirname(os.__file__))  # a clear error where this user cannot read Python's own library
 
@@ -168,7 +169,7 @@ class Server:
                 return self.request()
             if kernel := self.by_descriptor.get(descriptor):
                 self.ended(kernel) if descriptor == kernel.pidfd else self.message(kernel)
-        if self.plan.locks:
+        if self.setup.sweeps:
             self.watch()
 
     def request(self):
@@ -197,7 +198,7 @@ class Server:
             fork.become_kernel(self.plan, limits, room, descriptors)
         if init:
             linux.setns(self.own_processes, linux.NEWPID)
-        counted = None if self.plan.namespaces else scratch
+        counted = None if self.plan.namespaces else scratch  # a file system of its own has a quota
         dog = watchdog.Watchdog([pid] + [init] * bool(init), limits, self.warm, counted)
         kernel = Kernel(connection, pid, os.pidfd_open(pid), init, dog)
         self.kernels[pid] = kernel

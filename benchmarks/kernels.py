@@ -2,9 +2,9 @@
 
     python benchmarks/kernels.py [KERNELS]
 
-Start is from the request to a client whose first message can be sent; memory is what the kernel shares with nobody (dirty pages)
-after a small notebook; CPU is of the kernel's processes over its whole life. All kinds take turns, so that a busy machine is
-unfair to none; ratios within one run are to be trusted, seconds are not.
+Start is from the request to a client whose first message can be sent; memory is what the kernel shares with nobody
+(dirty pages) after a small notebook; CPU is of the kernel's processes over its whole life. All kinds take turns, so
+that a busy machine is unfair to none; ratios within one run are to be trusted, seconds are not.
 """
 
 import asyncio
@@ -27,7 +27,9 @@ NOTEBOOK = (
     "    optimiser.step(), optimiser.zero_grad()\n    losses.append(loss.item())",
     "plt.plot(losses);",
 )
-PRIVATE = "print([int(l.split()[1]) for l in open('/proc/self/smaps_rollup') if l.startswith('Private_Dirty:')][0] / 1024)"
+PRIVATE = (
+    "print([int(l.split()[1]) for l in open('/proc/self/smaps_rollup') if l.startswith('Private_Dirty:')][0] / 1024)"
+)
 CPU = "import time\nprint(time.process_time())"
 COLUMNS = ("start ms", "notebook ms", "CPU ms", "private MiB")
 
@@ -75,8 +77,9 @@ def main(kernels):
                     rows[name].append(asyncio.run(measure(start)))
     print(f"| {'kernel':<16} | {' | '.join(COLUMNS)} |\n| --- |{' ---: |' * len(COLUMNS)}")
     for name, measured in rows.items():
-        medians = [f"{statistics.median(column):{len(title)}.0f}" for title, column in zip(COLUMNS, zip(*measured), strict=True)]
-        print(f"| {name:<16} | {' | '.join(medians)} |")
+        medians = [statistics.median(column) for column in zip(*measured, strict=True)]
+        cells = [f"{median:{len(title)}.0f}" for title, median in zip(COLUMNS, medians, strict=True)]
+        print(f"| {name:<16} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

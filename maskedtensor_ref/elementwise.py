@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from . import policy
-from .pair import Pair, select
+from .pair import Pair, broadcast, select
 from .storage import relayout, same_mask
 
 
@@ -60,7 +60,7 @@ def read(a, mask, lead, always=False):
     if a.shape != mask.shape:
         if a.dim() == 0:  # expanded, it would promote as other tensors do
             a = a.to(torch.result_type(a, lead))
-        shape = torch.broadcast_shapes(a.shape, mask.shape)
+        shape = broadcast(a.shape, mask.shape)
         a, mask = a.expand(shape), mask.expand(shape)
     return select(mask, a, 1)
 
@@ -85,7 +85,7 @@ def meet(func, args, kwargs, identity=None):
     """
     keys = list(kwargs)
     contents = [*args, *kwargs.values()]
-    shape = torch.broadcast_shapes(*(tuple(a.shape) for a in contents if isinstance(a, (Pair, Tensor))))
+    shape = broadcast(*(tuple(a.shape) for a in contents if isinstance(a, (Pair, Tensor))))
     contents = [_number(a, shape) for a in contents]
     pairs = [a for a in contents if type(a) is Pair]
     if not pairs:  # every operand was a 0-d tensor or counts as one

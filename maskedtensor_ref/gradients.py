@@ -9,7 +9,7 @@ import torch
 
 from .elementwise import operands, under
 from .movement import movement
-from .pair import Pair, any_of, select, whole
+from .pair import Pair, any_of, broadcast, select, whole
 
 
 def backward(func, x, gradient=None, *args, **kwargs):
@@ -211,7 +211,7 @@ def _missing_is_zero(a):
 
 
 def _common(pairs):
-    shape = torch.broadcast_shapes(*(p.mask.shape for p in pairs))
+    shape = broadcast(*(p.mask.shape for p in pairs))
     mask = pairs[0].mask.expand(shape)
     for p in pairs[1:]:
         mask = mask if p.mask is mask else mask & p.mask

@@ -123,30 +123,25 @@ def blocks(func, *xs):
     return Pair(func(*(x.data for x in xs)), ~func(*(~x.mask for x in xs)))
 
 
-def placing(*names):
+def placing(position, *names):
     """The rule of operations that put one tensor's elements into another: scatter, index_copy, select_scatter ...
 
     Args:
-        names: the parameters that carry elements, in the operation's order and with "_" for the others, such as
-            ("x", "_", "_", "src"). A number or a plain tensor there is specified everywhere.
+        position: which argument, besides the first, carries elements. names: what it is called as a keyword.
+            A number or a plain tensor there is specified everywhere.
     """
 
     def rule(func, *args, **kwargs):
-        def content(i, name):
-            return (names[i] if i is not None and i < len(names) else name) in names and (i is None or names[i] != "_")
+        if kwargs.get("reduce") is not None:
+            raise NotImplementedError(f"{func.__name__} of a MaskedTensor with reduce=: use scatter_reduce")
+        _no_masked_options(func, [a for i, a in enumerate(args) if i not in (0, position)], {})
 
-        def of(part):
-            return (
-                [part(a) if i < len(names) and content(i, None) else a for i, a in enumerate(args)],
-                {
-                    k: part(v) if k in names or k in ("value", "source", "input", "self") else v
-                    for k, v in kwargs.items()
-                },
-            )
+        def call(part):
+            options = {k: part(v) if k in names else v for k, v in kwargs.items()}
+            return func(*(part(a) if i in (0, position) else a for i, a in enumerate(args)), **options)
 
-        data_args, data_kwargs = of(lambda a: a.dense().data if isinstance(a, Pair) else a)
-        mask_args, mask_kwargs = of(_mask_of)
-        return _zip(func(*data_args, **data_kwargs), func(*mask_args, **mask_kwargs))
+        data = call(lambda a: a.dense().data if isinstance(a, Pair) else a)
+        return _zip(data, call(_mask_of))
 
     return rule
 
@@ -191,11 +186,6 @@ def masked_selected(func, x, mask):
     _no_masked_options(func, (mask,), {})
     x = x.dense()
     return Pair(func(x.data, mask), func(x.mask, mask))
-
-
-def taken(func, *args, **kwargs):
-    """Repeat and tile by a plain tensor or number of repeats."""
-    return movement(func, *args, **kwargs)
 
 
 def windows(func, x, *args, **kwargs):

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from .gradients import Choose
-from .pair import Pair, select, whole
+from .pair import Pair, broadcast, highest, lowest, select, whole
 from .storage import relayout
 
 
@@ -53,7 +53,7 @@ def _choices(condition, a, b):
     if not torch.is_grad_enabled() or not any(isinstance(p, Pair) and p.data.requires_grad for p in (a, b)):
         return data
     dtype = torch.result_type(*data)
-    shape = torch.broadcast_shapes(condition.shape, *(d.shape for d in data if isinstance(d, Tensor)))
+    shape = broadcast(condition.shape, *(d.shape for d in data if isinstance(d, Tensor)))
     chosen = condition.expand(shape), ~condition.expand(shape)
     return [
         Choose.apply(d.to(dtype).expand(shape), c) if isinstance(p, Pair) and d.requires_grad else d
@@ -104,35 +104,39 @@ def gathered(identity):
     """The rule of index_add, scatter_add and scatter_reduce: a reduction of what falls on each element.
 
     Args:
-        identity: what a missing contribution reads as; specified is what any contribution specifies.
+        identity: from the call's arguments to what a missing contribution reads as (a number, or a function from
+            dtype to one). A result is specified where any contribution is.
     """
 
     def rule(func, *args, **kwargs):
-        fill = identity(args, kwargs) if callable(identity) else identity
+        fill = identity(args, kwargs)
+        source = args[3] if len(args) > 3 else kwargs.get("source", kwargs.get("src"))
 
         def read(a):
-            if not isinstance(a, Pair):
-                return a
-            a = a.dense()
-            return select(a.mask, a.data, fill(a.data.dtype) if callable(fill) else fill)
+            return a.dense().filled(fill) if isinstance(a, Pair) else a
 
         def seen(a):
             if isinstance(a, Pair):
                 return a.dense().mask.to(torch.float32)
-            if (isinstance(a, Tensor) and a.is_floating_point()) or a is source:
+            if isinstance(a, Tensor) and (a.is_floating_point() or a is source):
                 return torch.ones_like(a, dtype=torch.float32)
-            return a
+            return "amax" if isinstance(a, str) else a  # whatever the reduction is, masks are gathered by their largest
 
-        source = args[3] if len(args) > 3 else kwargs.get("source", kwargs.get("src"))
-        if not isinstance(source, Tensor):
-            source = None
         data = func(*map(read, args), **{k: read(v) for k, v in kwargs.items()})
-        terms = func(*_adding(map(seen, args)), **{k: seen(v) for k, v in kwargs.items() if k not in ("alpha",)})
+        terms = func(*map(seen, args), **{k: seen(v) for k, v in kwargs.items() if k != "alpha"})
         return Pair(data, terms > 0)
 
     return rule
 
 
-def _adding(args):
-    """Whatever the reduction is, masks are gathered by their largest."""
-    return [("amax" if a in ("sum", "prod", "mean", "amin", "amax") else a) if isinstance(a, str) else a for a in args]
+def zero(args, kwargs):
+    """What a missing contribution of a sum reads as."""
+    return 0
+
+
+def identity_of_reduce(args, kwargs):
+    """What a missing contribution of scatter_reduce and index_reduce reads as."""
+    how = next((a for a in (*args, *kwargs.values()) if isinstance(a, str)), "sum")
+    if how == "mean":
+        raise NotImplementedError("scatter_reduce and index_reduce of a MaskedTensor with 'mean': divide two sums")
+    return {"sum": 0, "prod": 1, "amax": lowest, "amin": highest}[how]

@@ -31,14 +31,6 @@ from .text import number, numbers
 FALSE, TRUE, INF = False, True, float("inf")
 
 
-def no_identity_of_reduce(args, kwargs):
-    """What a missing contribution of scatter_reduce and index_reduce reads as."""
-    how = next((a for a in (*args, *kwargs.values()) if isinstance(a, str)), "sum")
-    if how == "mean":
-        raise NotImplementedError("scatter_reduce and index_reduce with 'mean': divide two sums")
-    return {"sum": 0, "prod": 1, "amax": lowest, "amin": highest}[how]
-
-
 OPS = [
     # Elementwise, with what a missing operand reads as under mask_policy("union").
     (elementwise(0), "add sub subtract rsub __radd__ __rsub__ hypot bitwise_or bitwise_xor __ror__ __rxor__ gcd"),
@@ -153,11 +145,10 @@ OPS = [
         "broadcast_tensors meshgrid _VF.meshgrid _VF.broadcast_tensors atleast_1d atleast_2d atleast_3d cartesian_prod",
     ),
     (movement.blocks, "block_diag"),
-    (movement.placing("x", "_", "_", "src"), "scatter index_copy"),
+    (movement.placing(3, "src", "source", "value"), "scatter index_copy index_fill"),
     (movement.placed_by_index, "index_put"),
-    (movement.placing("x", "_", "_", "value"), "index_fill"),
-    (movement.placing("x", "src"), "select_scatter slice_scatter diagonal_scatter as_strided_scatter"),
-    (movement.placing("x", "_", "source"), "masked_scatter"),
+    (movement.placing(1, "src"), "select_scatter slice_scatter diagonal_scatter as_strided_scatter"),
+    (movement.placing(2, "source"), "masked_scatter"),
     (movement.placed_by_position, "put"),
     (movement.masked_selected, "masked_select"),
     (movement.windows, "diff"),
@@ -168,8 +159,8 @@ OPS = [
     (selection.nonzero, "nonzero argwhere"),
     (selection.unique, "unique unique_consecutive"),
     (selection.counted, "histc bincount"),
-    (selection.gathered(0), "index_add scatter_add"),
-    (selection.gathered(no_identity_of_reduce), "scatter_reduce index_reduce"),
+    (selection.gathered(selection.zero), "index_add scatter_add"),
+    (selection.gathered(selection.identity_of_reduce), "scatter_reduce index_reduce"),
     # Normalisation.
     (normalisation.normalisation(torch.softmax), "softmax torch._softmax"),
     (normalisation.normalisation(torch._safe_softmax), "torch._safe_softmax"),

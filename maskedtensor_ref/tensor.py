@@ -9,7 +9,7 @@ from torch import Tensor
 from .gradients import KEEPING, Enter, accumulate, engine
 from .layouts import Places, project
 from .pair import Pair
-from .storage import freeze, freeze_sparse, own, same_mask, sparse_coo_tensor
+from .storage import freeze, freeze_sparse, own, sparse_coo_tensor
 from .table import RULES, rule_of
 from .text import array, number, numbers, text
 from .writing import write
@@ -424,8 +424,3 @@ def rebuilt(data, mask, requires_grad):
     torch.load(..., weights_only=True) needs torch.serialization.add_safe_globals([rebuilt]).
     """
     return masked_tensor(data, mask, requires_grad)
-
-
-def masks_equal(a, b):
-    """Whether two MaskedTensors specify the same elements, whatever their layouts."""
-    return a.shape == b.shape and same_mask(a._pair.dense().mask, b._pair.dense().mask)

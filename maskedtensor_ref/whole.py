@@ -2,7 +2,7 @@
 
 import torch
 
-from .pair import Pair, select, whole
+from .pair import Pair, broadcast, select, whole
 
 
 def complete(mask, dims):
@@ -105,7 +105,7 @@ def along(dim, name="dim"):
 
     def rule(func, *args, **kwargs):
         pairs = [whole(a).dense() for a in args if isinstance(a, (Pair, torch.Tensor))]
-        shape = torch.broadcast_shapes(*(p.data.shape for p in pairs))
+        shape = broadcast(*(p.data.shape for p in pairs))
         d = kwargs.get(name, dim)
         d = shape.index(3) if d is None else d
         full = torch.ones((), dtype=torch.bool, device=pairs[0].mask.device)

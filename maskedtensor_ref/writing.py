@@ -154,15 +154,6 @@ def drawn(func, x, *args, **kwargs):
     return x
 
 
-def masked_fill_(rule):
-    """masked_fill_, when it fills nothing that is unspecified."""
-
-    def written(func, x, *args, **kwargs):
-        return write(func, x, rule(torch.masked_fill, x, *args, **kwargs))
-
-    return written
-
-
 def like(func, x, *args, **kwargs):
     """zeros_like, full_like, rand_like and their kin: new values under the same mask and in the same places."""
     if isinstance(kwargs.get("layout"), torch.layout) and kwargs["layout"] != (

@@ -78,15 +78,15 @@ b = a[1:3, 1:3]
 print("bytes of one element: ", b.element_size(), " elements of b:", b.numel())
 print("offset, strides of b: ", b.storage_offset(), b.stride())
 print("bytes of its storage: ", b.untyped_storage().nbytes(), "(9 elements, not 4)")
-print("is b contiguous?      ", b.is_contiguous(), "(section 3)")
+print("is b contiguous?      ", b.is_contiguous(), "(why: see below)")
 memory_ruler(b, "b")
 
 # %% exercise="describe"
 def describe(t):
     """A dict of plain numbers that says where the elements of the tensor t are.
 
-    Keys: element_size (bytes), numel, storage_bytes (of the whole storage), offset (in elements), offset_bytes,
-    strides (in elements), contiguous (a bool). It must not warn.
+    Keys: element_size (bytes), numel, storage_bytes (the whole storage), offset (in elements),
+    offset_bytes, strides (in elements), contiguous (a bool). It must not warn.
     """
     ### BEGIN SOLUTION
     answer = {"element_size": t.element_size(), "numel": t.numel(), "offset": t.storage_offset()}
@@ -655,12 +655,12 @@ values = {"c": c, "nc": c.t()}
 pairs = [("nc @ nc", "c @ c"), ("nc + 1", "c + 1"), ("nc + c", "c + c"), ("nc.reshape(-1)", "c.reshape(-1)")]
 print(f"{'statement':15} {'median':>9} {'IQR':>9}    {'statement':15} {'median':>9} {'IQR':>9}   ratio of medians")
 for pair in pairs:
-    m, n = [Timer(s, globals=values, num_threads=1).blocked_autorange(min_run_time=0.2) for s in pair]
+    m, n = [Timer(s, globals=values, num_threads=1).blocked_autorange(min_run_time=0.4) for s in pair]
     shown = [f"{s:15} {1e3 * t.median:6.3f} ms {1e3 * t.iqr:6.3f} ms" for s, t in zip(pair, (m, n), strict=True)]
     print("    ".join(shown), f"{m.median / n.median:10.1f}")
 
 # %% [markdown] concepts=["L-15"] facts=["F-10", "F-11"]
-# Why these ratios?
+# Why these ratios? (An IQR as large as its median says that the machine was busy with something else: measure again.)
 #
 # - `nc @ nc`: the routine for products takes transposed matrices as they are. Contiguity hardly matters: look
 #   whether the two medians differ by more than their spread.
@@ -723,8 +723,8 @@ for run in range(3):
 # %% [markdown] concepts=["L-03", "L-12"]
 # ## Do two views overlap? ★★★★
 #
-# Back to the finer question of section 4. The even and the odd elements of one tensor share a storage and interleave,
-# and still no cell belongs to both. Which views may you write into without changing the other?
+# Back to the finer question that exercise 1.4 left open. The even and the odd elements of one tensor share a storage
+# and interleave, and still no cell belongs to both. Which views may you write into without changing the other?
 
 # %% concepts=["L-12"]
 a = torch.arange(10)

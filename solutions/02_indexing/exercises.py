@@ -132,7 +132,7 @@ def _(x, k):
     stars=1,
     concepts=["L-21", "L-23"],
     properties=[no_loops, no_warnings],
-    visible=6,
+    visible=7,
     hints=[
         "Ask the question of all elements at once: a comparison of a tensor with a number answers with a tensor "
         "of bools.",
@@ -152,6 +152,7 @@ def _(rng):
     yield torch.tensor([[-6, -5, -3], [0, 3, 4]]), 3
     yield torch.tensor([2, 1, 4]), 0
     yield torch.tensor([1, 0, 5, 10]), 5
+    yield torch.tensor([4, -6, 9]), -3
     yield torch.tensor([], dtype=torch.int64), 4
     yield rng.integers(3, 4, low=0, high=30).t(), 2  # read row by row, although it lies in memory by columns
     yield torch.tensor([16_777_217, 16_777_218, 33_554_433]), 2  # float32 cannot hold the odd ones

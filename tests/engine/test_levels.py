@@ -49,6 +49,17 @@ def test_the_level_is_the_best_that_holds(fresh_level):
 
 
 @linux
+def test_this_machine_reaches_what_its_system_offers():
+    """Else a broken wall would only lower the level, and the attacks on it would be skipped."""
+    bwrap = bubblewrap.program() or "none"
+    nested = [bwrap, "--bind", "/", "/", "--dev", "/dev", "--unshare-all", "unshare", "--map-root-user", "true"]
+    if shutil.which(bwrap) and subprocess.run(nested, capture_output=True).returncode == 0:
+        assert sandbox.level().name in ("strict", "watchdog"), sandbox.level().why
+    if landlock.abi() and os.geteuid() != 0:
+        assert sandbox.reason_against(PLANS["landlock"]) is None
+
+
+@linux
 def test_without_bubblewrap_the_level_is_lower_and_says_why(fresh_level, monkeypatch):
     monkeypatch.setattr(bubblewrap, "program", lambda: None)
     found = fresh_level()

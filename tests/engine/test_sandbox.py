@@ -9,6 +9,7 @@ import pytest
 
 from autograder import sandbox, watchdog
 from autograder.plans import PLANS
+from autograder.running import start_warm_kernel
 from autograder.warm import Zygote
 
 from . import attacks
@@ -60,6 +61,23 @@ def test_an_attack_fails(zygote, snippet, tmp_path, own_files):
     assert zygote.alive()
     assert set(watchdog.descendants([zygote.process.pid])) == before, "something outlived its kernel"
     assert peak_mib() - memory < CLIENT_MIB
+
+
+@pytest.mark.parametrize(("messages", "mib", "most"), [(300, 3, CLIENT_MIB), (60, 20, 90)])
+def test_a_client_that_does_not_read_is_not_flooded(zygote, messages, mib, most):
+    flood = (
+        "from IPython.display import HTML, display\n"
+        f"for n in range({messages}):\n    display(HTML('x' * ({mib} << 20)))"
+    )
+
+    async def run():
+        async with start_warm_kernel(zygote, limits=attacks.LIMITS) as kernel:
+            kernel.client.execute(flood)
+            await asyncio.sleep(4)
+
+    memory = peak_mib()
+    asyncio.run(run())
+    assert peak_mib() - memory < most
 
 
 def check_end(ends, outcome, answers, ended):

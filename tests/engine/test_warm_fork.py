@@ -6,11 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import pytest
 
-from autograder import learn, sandbox
+from autograder import learn, sandbox, watchdog
 from autograder.limits import Limits
 from autograder.plans import PLANS
 from autograder.running import start_cold_kernel, start_warm_kernel
@@ -191,6 +192,23 @@ def test_a_busy_zygote_forks_no_second_kernel(zygote):
 def test_packages_are_hidden_only_by_a_zygote_that_hides_them(zygote):
     with pytest.raises(ValueError, match="can import maskedtensor_ref: start it with"):
         said(zygote, "1", hides=("maskedtensor_ref",))
+
+
+def test_trusted_code_is_limited_and_cleared_away_too():
+    """Without walls: code that means no harm here can do none."""
+    forked = "import os, time\nif os.fork() == 0:\n    if os.fork() == 0: time.sleep(1000)\n    os._exit(0)"
+    with Zygote.start(PLANS["none"]) as zygote:
+        before = set(watchdog.descendants([zygote.process.pid]))
+        cells = (forked, "try:\n    bytearray(1 << 30)\nexcept MemoryError:\n    print('enough')")
+        assert said(zygote, *cells, limits=Limits(memory_mib=300))[1] == "enough"
+        assert set(watchdog.descendants([zygote.process.pid])) == before
+
+
+def test_sockets_have_room_in_a_deep_temporary_folder(zygote, tmp_path, monkeypatch):
+    deep = tmp_path / ("d" * 100)
+    deep.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(deep))
+    assert said(zygote, "print(1)") == ["1"]
 
 
 def test_how_a_kernel_ended_is_known(zygote):

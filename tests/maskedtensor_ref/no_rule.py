@@ -6,9 +6,11 @@ LAYER = "a layer that is not taught"
 DEVICE = "runs on a GPU only"
 SIZES = "changes the shape in place, or reads memory outside the tensor"
 MASKED = "a composite of torch.masked, which has masks of its own"
+PLAIN = "torch itself lacks the gradient of the plain, sparse result; test_rules.py tests the conversion"
 OPEN = "no rule yet"
 
 NO_RULE = {
+    "to_sparse": PLAIN,
     **dict.fromkeys(
         [
             "lu_unpack",

@@ -210,3 +210,10 @@ def test_importing_is_light():
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+def test_scatter_with_a_reduction_is_refused_rather_than_read_poison(m):
+    with pytest.raises(NotImplementedError, match="use scatter_reduce"):
+        m.scatter(1, tensor([[1], [1]]), torch.ones(2, 1), reduce="add")
+    out = m.scatter_reduce(1, tensor([[1], [1]]), torch.ones(2, 1), reduce="sum")
+    assert out.tolist() == [[0, 2, 2], [3, 1, 5]]
