@@ -26,6 +26,7 @@ PACKAGES = (
     "lecture_pictures",
 )  # where an editable install leaves them outside site-packages
 FOR_ROOT = ("CAP_SETUID", "CAP_SETGID", "CAP_SYS_ADMIN")  # to become a user, after one mount; see zygote.settle
+PLACES = ("/tmp", "/dev/shm", "/scratch")  # of a sandbox's own, whatever the host has there
 SHARED_MIB = 256
 
 
@@ -79,21 +80,36 @@ def command(python, paths, hides, devices):
     else:
         options += ["--unshare-user"]
     shown_paths = outermost(paths)
-    for folder in dict.fromkeys(parent for path in shown_paths for parent in parents(path)):
-        options += ["--perms", "0755", "--dir", folder]  # else only root could pass through them
-    for path in shown_paths:
-        options += shown(path)
-    for folder in (folder for name in hides for folder in folders(name)):
-        if any(folder.startswith(f"{path}/") for path in paths):
-            options += ["--tmpfs", folder]
+    covered = [path for path in shown_paths if below(path, PLACES)]  # a course may itself lie in the temporary folder
+    options += shown_all([path for path in shown_paths if path not in covered])
     options += ["--proc", "/proc", "--dev", "/dev"]
     for device in devices:
         options += ["--dev-bind-try", device, device]
-    for place in ("/tmp", "/dev/shm", "/scratch"):
+    for place in PLACES:
         options += ["--perms", "1777", "--size", str(SHARED_MIB << 20), "--tmpfs", place]
+    options += shown_all(covered)
+    for folder in (folder for name in hides for folder in folders(name)):
+        if any(folder.startswith(f"{path}/") for path in paths):
+            options += ["--tmpfs", folder]
     # bubblewrap dies with the *thread* that started it; the shell between us and it has one, and lives as long
     start = ["/bin/sh", "-c", '"$@"; exit', "sh", program(), "--die-with-parent"]
     return [*start, *options, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", "/", "--", python]
+
+
+def below(path, places):
+    """Whether a path lies in one of the places."""
+    return any(path.startswith(f"{place}/") for place in places)
+
+
+def shown_all(paths):
+    """The options that show these paths, and the folders above them."""
+    options = []
+    for folder in dict.fromkeys(parent for path in paths for parent in parents(path)):
+        if folder not in PLACES:
+            options += ["--perms", "0755", "--dir", folder]  # else only root could pass through them
+    for path in paths:
+        options += shown(path)
+    return options
 
 
 def shown(path):

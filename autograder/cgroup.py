@@ -6,12 +6,14 @@ for its children, for instance by `systemd-run --user --scope -p Delegate=yes` a
 
 import contextlib
 import dataclasses
-import itertools
+import glob
 import os
+import secrets
 import time
 
 MIB = 1 << 20
-NUMBERS = itertools.count()
+PREFIX = "autograder-"
+OLD_SECONDS = 3600
 REMOVE_TRIES = 100
 
 FILES = {  # by version
@@ -70,9 +72,11 @@ class Group:
         found = {name: (version, folder) for name, version, folder in hierarchies()}
         if len(found) < 2:
             raise OSError("no control groups for memory and pids")
-        leaf = f"autograder-{os.getpid()}-{next(NUMBERS)}"
-        folders = [f"{found[name][1]}/{leaf}" for name in ("memory", "pids")]
-        for folder in dict.fromkeys(folders):
+        leaf = PREFIX + secrets.token_hex(8)  # no process number: it is not unique across containers
+        above = [found[name][1] for name in ("memory", "pids")]
+        folders = [f"{folder}/{leaf}" for folder in above]
+        for parent, folder in dict.fromkeys(zip(above, folders, strict=True)):
+            forget_old(parent)
             os.mkdir(folder)
         group = cls(*folders, found["memory"][0])
         try:
@@ -122,6 +126,14 @@ class Group:
                     break
                 except OSError:
                     time.sleep(0.01)
+
+
+def forget_old(parent):
+    """Delete the groups of workers that were killed; one that has processes cannot be deleted."""
+    for path in glob.glob(f"{parent}/{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - os.stat(path).st_mtime > OLD_SECONDS:
+                os.rmdir(path)
 
 
 def read(path):

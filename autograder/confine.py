@@ -39,7 +39,7 @@ def enter(plan, limits, room, files):
     files: descriptor of a tar archive, possibly empty.
     """
     if plan.namespaces:
-        own_mounts(limits)
+        own_mounts(limits, room.visible)
     if room.scratch:
         make_home(room.scratch)
     if plan.locks:
@@ -57,15 +57,31 @@ def work(scratch):
     return f"{scratch}/work"
 
 
-def own_mounts(limits):
-    """One small file system for everything that the kernel may write, and a view of its own processes only."""
+def own_mounts(limits, visible):
+    """One small file system for everything that the kernel may write, and a view of its own processes only.
+
+    visible: what may be read; the part of it that lies where the kernel's own file system comes stays there.
+    """
     linux.unshare(linux.NEWNS | linux.NEWIPC)
     size = f"size={limits.scratch_mib}m,nr_inodes={limits.scratch_files},mode=755"
     linux.mount("tmpfs", SCRATCH, "tmpfs", linux.NOSUID | linux.NODEV, size)
     for place, seen_as in (("tmp", "/tmp"), ("shm", "/dev/shm")):
         os.mkdir(f"{SCRATCH}/{place}")
-        linux.mount(f"{SCRATCH}/{place}", seen_as, flags=linux.BIND)
+        for path in visible:
+            if path.startswith(f"{seen_as}/"):
+                keep(path, f"{SCRATCH}/{place}{path.removeprefix(seen_as)}")
+        linux.mount(f"{SCRATCH}/{place}", seen_as, flags=linux.BIND | linux.REC)
     linux.mount("proc", "/proc", "proc", linux.NOSUID | linux.NODEV | linux.NOEXEC)
+
+
+def keep(path, there):
+    """Show at `there` what is at `path`, read only as it is."""
+    os.makedirs(os.path.dirname(there), exist_ok=True)
+    if os.path.islink(path):
+        os.symlink(os.readlink(path), there)
+    elif os.path.isdir(path) and not os.path.exists(there):
+        os.mkdir(there)
+        linux.mount(path, there, flags=linux.BIND | linux.REC)
 
 
 def make_home(scratch):

@@ -59,6 +59,7 @@ QUIET = {
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.target": False,
     "distributed.worker.profile.enabled": False,
+    "distributed.admin.low-level-log-length": 0,  # or the last 1000 submissions sent to each worker stay in memory
     "distributed.admin.large-graph-warning-threshold": "1 GiB",  # a submission may be large
     "distributed.admin.system-monitor.gil.enabled": False,
     "distributed.comm.timeouts.connect": "30s",
@@ -88,9 +89,11 @@ def graded(
     first = list(itertools.islice(submissions := iter(submissions), settings.workers))
     if not first:
         return
+    wanted, submissions = len(first), itertools.chain(first, submissions)
+    del first  # nothing that is done stays in memory
     bench = Bench(task, bundle(lecture), settings, seed, warm, foundations(lecture))
-    with _cluster(settings, len(first)) as client, _registered(client, bench):
-        yield from _Walk(client, bench, lecture).over(itertools.chain(first, submissions))
+    with _cluster(settings, wanted) as client, _registered(client, bench):
+        yield from _Walk(client, bench, lecture).over(submissions)
 
 
 # ---- in the workers

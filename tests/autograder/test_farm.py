@@ -2,11 +2,13 @@
 
 import collections
 import dataclasses
+import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 
 import dask
@@ -52,6 +54,10 @@ def handed_in(student, **acts):
     return Submission(student, "10_tiny", "{}", files, digest=f"of {student}")
 
 
+def held(references):
+    return sum(reference() is not None for reference in references)
+
+
 # ---- a class in which everything goes wrong
 
 MISHAPS = {  # student: what it does to its worker, the state it must end in, what the reason says
@@ -71,8 +77,21 @@ def mishaps(tiny, settings, stub_tasks):
     notes.mkdir()
     students = [*INNOCENT[:6], *MISHAPS, *INNOCENT[6:]]
     acts = {name: {key: value.format(out=settings.out) for key, value in MISHAPS[name][0].items()} for name in MISHAPS}
-    class_ = (handed_in(name, note=notes / name, **acts.get(name, {})) for name in students)
-    return list(farm.graded(stub_tasks.grade, class_, tiny, settings, 7, warm=stub_tasks.warm)), notes
+    alive = []
+
+    def class_():
+        for name in students:
+            submission = handed_in(name, note=notes / name, **acts.get(name, {}))
+            alive.append(weakref.ref(submission))
+            yield submission
+            del submission
+
+    reports = []
+    for report in farm.graded(stub_tasks.grade, class_(), tiny, settings, 7, warm=stub_tasks.warm):
+        reports.append(report)
+        if len(reports) == len(students):  # before the cluster ends, which would let go of everything
+            assert wait_until(lambda: gc.collect() >= 0 and held(alive) <= 3), "submissions are held in memory"
+    return reports, notes
 
 
 def test_everyone_gets_exactly_one_report(mishaps):

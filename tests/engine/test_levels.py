@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -173,6 +174,14 @@ def test_a_control_group_allows_so_much_beyond_the_warm_process(tmp_path, versio
     assert group.explain(Ended(-9)) == Ended(-9, peak_mib=3)
     files["kills"].write_text("low 0\noom_kill 3")
     assert group.explain(Ended(-9)).stopped_by == "memory"
+
+
+def test_groups_of_killed_workers_are_forgotten(tmp_path):
+    for name, age in (("autograder-old", 7200), ("autograder-new", 0), ("another", 7200)):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    cgroup.forget_old(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["another", "autograder-new"]
 
 
 def test_a_control_group_that_is_not_to_be_had_is_an_error(monkeypatch):
