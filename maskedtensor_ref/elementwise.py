@@ -29,7 +29,8 @@ def elementwise(identity=None, always_filled=False):
         union = identity is not None and len(args) > 1 and policy.current() == "union"
         if union or not shared or (places is not None and any(_is_content(a) for a in (*args, *kwargs.values()))):
             mask, places, layout, args, kwargs = meet(func, args, kwargs, identity if union else None)
-        args = [read(a, mask, lead.data, always_filled) for a in args]
+        once = {id(a): read(a, mask, lead.data, always_filled) for a in args}  # x * x reads x once
+        args = [once[id(a)] for a in args]
         if kwargs:
             kwargs = {k: read(v, mask, lead.data, always_filled) for k, v in kwargs.items()}
         return under(func(*args, **kwargs), mask, places, layout)

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from .elementwise import under
 from .gradients import Choose
 from .pair import Pair, broadcast, highest, lowest, select, whole
 from .storage import relayout
@@ -19,13 +20,15 @@ def where(func, *args, **kwargs):
             kwargs["input"] = kwargs.pop("self")
     condition, a, b = (*args, *(kwargs[k] for k in ("condition", "input", "other") if k in kwargs))
     layouts = {p.places.layout if p.places is not None else None for p in (condition, a, b) if isinstance(p, Pair)}
-    c = whole(condition).dense()
-    a, b = (p.dense() if isinstance(p, Pair) else p.to_dense() if isinstance(p, Tensor) else p for p in (a, b))
+    c, a, b = (
+        p.dense() if isinstance(p, Pair) else p.to_dense() if isinstance(p, Tensor) else p for p in (condition, a, b)
+    )
     data = _pick(c.data, *_choices(c.data, a, b))
-    mask = _mask_of(a) & c.data | _mask_of(b) & ~c.data
-    if isinstance(condition, Pair):
-        mask = mask & c.mask
-    out = Pair(data, mask.expand(data.shape))
+    of_a, of_b = _mask_of(a), _mask_of(b)
+    mask = of_a if of_a is of_b else of_a & c.data | of_b & ~c.data
+    if isinstance(c, Pair):
+        mask = c.mask & mask
+    out = under(data, mask)
     layout = layouts.pop() if len(layouts) == 1 else None
     return out if layout is None else relayout(out, layout)
 

@@ -82,21 +82,17 @@ def chosen(x, index, found, dim, keepdim):
 def first_of_extreme(x, dim, largest):
     """The position of the first specified element that is largest (or least), and whether there is one; dim is kept.
 
-    The filled element may be as extreme as a specified one (-inf), so the position is sought among the specified.
+    What is missing reads as the identity, which may stand before a specified element as extreme (-inf): then every
+    specified element is, and the first of them is the one.
     """
-    fill, full, arg = (lowest, torch.amax, torch.argmax) if largest else (highest, torch.amin, torch.argmin)
+    fill, find, name = (lowest, torch.max, "argmax") if largest else (highest, torch.min, "argmin")
     if x.data.dim() == 0:
         return torch.zeros_like(x.data, dtype=torch.int64), x.mask
     if x.data.shape[dim] == 0:
-        raise IndexError(f"{arg.__name__}(): Expected reduction dim {dim} to have non-zero size.")
-    filled = x.filled(fill)
-    filled = filled.detach()
-    best = full(filled, dim, True)
-    hit = filled == best
-    if filled.is_floating_point():
-        hit |= filled.isnan() & best.isnan()
-    hit &= x.mask
-    return hit.view(torch.uint8).argmax(dim, True), any_of(x.mask, (dim,), True)
+        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+    index = find(Pair(x.data.detach(), x.mask).filled(fill), dim, True).indices
+    found, first = x.mask.max(dim, True)
+    return torch.where(x.mask.gather(dim, index), index, first), found
 
 
 def middle(x, dim):

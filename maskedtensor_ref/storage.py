@@ -4,7 +4,7 @@ import torch
 from torch.utils.weak import WeakIdKeyDictionary
 
 from .layouts import Places, stored
-from .pair import Pair
+from .pair import Pair, equal_masks
 
 _frozen = WeakIdKeyDictionary()  # a mask -> its version, and our copy of it (None: it is ours)
 
@@ -18,7 +18,7 @@ def freeze(mask):
     if version == mask._version:
         if copy is None:
             return mask
-        if mask.is_meta or torch.equal(copy, mask):
+        if mask.is_meta or equal_masks(copy, mask):
             return copy
     copy = mask.detach().clone()
     _frozen[mask] = mask._version, copy
@@ -31,7 +31,7 @@ def freeze_sparse(mask):
     kept, places = Places.of(mask)
     if version == mask._version and copy is not None:
         known, at = copy
-        if at.same(places) and (mask.is_meta or torch.equal(known, kept)):
+        if at.same(places) and (mask.is_meta or equal_masks(known, kept)):
             return copy
     copy = kept.detach().clone(), places
     _frozen[mask] = mask._version, copy
@@ -57,8 +57,8 @@ def same_mask(a, b):
     if a.shape == b.shape:
         if a.data_ptr() == b.data_ptr() and a.stride() == b.stride() and a.device == b.device:
             return True
-        return torch.equal(a, b)
-    return torch.equal(*torch.broadcast_tensors(a, b))
+        return equal_masks(a, b)
+    return equal_masks(*torch.broadcast_tensors(a, b))
 
 
 def relayout(p, layout, sparse_dim=None):
