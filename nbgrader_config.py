@@ -66,7 +66,11 @@ c.Autograde.autograde_preprocessors = [
 
 # ---- autograded -> feedback, grades ---------------------------------------------------------------------------------
 
-c.GenerateFeedback.preprocessors = [ours + "GetGradesAsText", "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor"]
+c.GenerateFeedback.preprocessors = [
+    ours + "RemoveGraderCells",  # c.RemoveGraderCells.model_answers = True shows students rubric and model answer
+    ours + "GetGradesAsText",
+    "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
+]
 c.ExportApp.plugin_class = ours + "QuotedCsvExport"
 # What students wrote or displayed is shown in the browser of someone who may change grades: pictures and text, no HTML.
 c.WidgetsDataTypeFilter.display_data_priority = ["image/png", "image/jpeg", "text/plain"]

@@ -32,7 +32,19 @@ def autograded(report: Report, lecture: Lecture) -> NotebookNode:
             if mark["grade"]:
                 exercise = graded[mark["grade_id"]]
                 cell.outputs.insert(0, _result(score_of(exercise, verdicts.get(exercise.id)), cell))
+    notebook.cells = [shown for cell in notebook.cells for shown in (cell, *_for_graders(cell, graded))]
     return notebook
+
+
+FOR_GRADERS = "for-graders"  # the tag of cells that formgrader shows and feedback does not
+
+
+def _for_graders(cell, graded):
+    """The rubric and the model answer of a written answer, as a cell behind it."""
+    exercise = graded.get(cell.metadata.get("nbgrader", {}).get("grade_id"))
+    if exercise is not None and exercise.written:
+        text = f"**For graders, not for students**\n\nRubric: {exercise.rubric}\n\nModel answer: {exercise.model_answer}"
+        yield nbformat.v4.new_markdown_cell(text, id=f"graders-{exercise.id}"[:64], metadata={"tags": [FOR_GRADERS]})
 
 
 def _page(report):

@@ -54,6 +54,7 @@ __all__ = [
     "ensure_assignment",
     "export",
     "feedback",
+    "points_by_hand",
     "prepare",
     "restore",
     "save_cells",
@@ -412,6 +413,22 @@ def scores(lecture: Lecture, settings: Settings) -> dict[str, float]:
             row.student_id: float(row.score - (row.late_submission_penalty or 0))
             for row in submitted
             if not row.needs_manual_grade and all(n.grades for n in row.notebooks)
+        }
+
+    return _in_one_transaction(settings.db_url, work)
+
+
+def points_by_hand(lecture: Lecture, settings: Settings) -> dict[tuple[str, str], float]:
+    """Points that people gave, by student and exercise, extra credit included."""
+    exercises = {exercise.check_cell: exercise.id for exercise in lecture.exercises}
+
+    def work(session):
+        notebook = _lecture_row(session, lecture)
+        return {
+            (submitted.assignment.student_id, exercises[name]): float(grade.manual_score + (grade.extra_credit or 0))
+            for submitted in session.scalars(select(SubmittedNotebook).where(SubmittedNotebook.notebook_id == notebook.id))
+            for name, grade in _grades(session, submitted)
+            if grade.manual_score is not None and name in exercises
         }
 
     return _in_one_transaction(settings.db_url, work)

@@ -12,6 +12,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -26,7 +27,7 @@ from .exercises import Lecture, lecture_names, load_lecture
 from .files import storage_error
 from .grade import grade_submission
 from .ledger import Ledger, Run
-from .records import Report, Submission
+from .records import Report, Submission, Verdict
 from .settings import Settings
 
 log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ def grade_class(name: str, path: Path, settings: Settings, *, regrade: bool, out
         if regrade:
             _agree_and_save(walk, out, err)
         run = book.finish(run, time.monotonic() - started)
-        reports = _of(found, book)
+        reports = _with_points_by_hand(_of(found, book), lecture, settings)
         page = report.write(settings.out, lecture, run, reports, level.missing)
     report.print_table(reports, out)
     _say_where(page, settings, reports, walk, err)
@@ -145,7 +146,7 @@ def _agree_and_save(walk: _Walk, out: Console, err: Console) -> None:
 def report_class(name: str | None, settings: Settings, *, out: Console, err: Console) -> None:
     """Write the report of a lecture again, of every graded lecture by default, and print its table."""
     for lecture, book in _graded_lectures(name, settings):
-        reports = sorted(book.reports().values(), key=lambda r: r.student)
+        reports = _with_points_by_hand(sorted(book.reports().values(), key=lambda r: r.student), lecture, settings)
         page = report.write(settings.out, lecture, book.last_run(), reports, sandbox.MISSING.get(book.last_run().sandbox, ()))
         report.print_table(reports, out)
         err.print(f"Report: {page}", highlight=False, soft_wrap=True)
@@ -158,7 +159,7 @@ def export_class(name: str | None, settings: Settings, lms: str | None) -> str:
     """
     texts = []
     for lecture, book in _graded_lectures(name, settings):
-        reports = sorted(book.reports().values(), key=lambda r: r.student)
+        reports = _with_points_by_hand(sorted(book.reports().values(), key=lambda r: r.student), lecture, settings)
         if lms is None:
             texts.append(report.csv_text(report.grade_rows(lecture, reports)))
         else:
@@ -201,6 +202,20 @@ def _graded_lectures(name: str | None, settings: Settings) -> list[tuple[Lecture
 def _of(found, book: Ledger) -> list[Report]:
     counted = book.reports()
     return [counted[folder.student] for folder in found if folder.student in counted]
+
+
+def _with_points_by_hand(reports: list[Report], lecture: Lecture, settings: Settings) -> list[Report]:
+    """The Reports with the points that people gave in formgrader in place of ours."""
+    given = gradebook.points_by_hand(lecture, settings)
+
+    def final(report: Report, verdict: Verdict) -> Verdict:
+        points = given.get((report.student, verdict.exercise))
+        if points is None:
+            return verdict
+        message = "Graded by hand." if verdict.by_hand else f"{verdict.message} Changed by hand.".strip()
+        return replace(verdict, score=points, by_hand=False, message=message)
+
+    return [replace(r, verdicts=tuple(final(r, v) for v in r.verdicts)) for r in reports]
 
 
 def _released(lecture: Lecture, settings: Settings) -> str:

@@ -13,9 +13,10 @@ from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import GetGrades, NbGraderPreprocessor
 from nbgrader.preprocessors import SaveCells as StockSaveCells
+from traitlets import Bool
 
 from . import gradebook, intake, notebooks, sandbox
-from .autograded import autograded
+from .autograded import FOR_GRADERS, autograded
 from .errors import EngineError
 from .exercises import load_lecture
 from .grade import grade_submission
@@ -158,6 +159,18 @@ class SaveVerdicts(NbGraderPreprocessor):
 
 
 # ---- autograded -> pages --------------------------------------------------------------------------------------------
+
+
+class RemoveGraderCells(NbGraderPreprocessor):
+    """Rubric and model answer leave the notebook before students get it as feedback."""
+
+    model_answers = Bool(False, help="Whether students see rubric and model answer in their feedback.").tag(config=True)
+
+    def preprocess(self, nb, resources):
+        """Called by GenerateFeedback, first."""
+        if not self.model_answers:
+            nb.cells = [cell for cell in nb.cells if FOR_GRADERS not in cell.metadata.get("tags", [])]
+        return nb, resources
 
 
 class GetGradesAsText(GetGrades):

@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from autograder import grading, ledger, release
+from autograder.exercises import load_lecture
 from autograder.errors import CourseError, GradebookError, UsageError
 
 LECTURE = "10_tiny"
@@ -78,13 +79,22 @@ def test_a_class_is_graded_kept_regraded_and_taken_back(course, handed, handed_i
     assert (course.out / "autograded" / "ada" / LECTURE / f"{LECTURE}.ipynb").exists()
     assert (course.out / "submitted" / "ada" / LECTURE / f"{LECTURE}.ipynb").exists()
 
-    text = graded(course, folder)[1]
+    with sqlite3.connect(course.out / "gradebook.db") as connection:  # as formgrader does
+        cell = "(select id from base_cell where name = 'why_copies')"
+        connection.execute(f"update grade set manual_score = 1.0, needs_manual_grade = 0 where cell_id = {cell} and auto_score is null")
+    connection.close()
+    _, text, results = graded(course, folder)
     assert "4 of them unchanged and kept" in text
+    assert results["bob"]["score"] == 4 and results["bob"]["exercises"][2]["message"] == "Graded by hand."
+    page = (course.out / "autograded" / "bob" / LECTURE / f"{LECTURE}.ipynb").read_text(encoding="utf-8")
+    assert "Rubric: One point for the missing stride" in page
+    (feedback,) = grading.gradebook.feedback(load_lecture(LECTURE, course.solutions), course, "bob")
+    assert "Rubric:" not in feedback.read_text(encoding="utf-8")
 
     handed(bob=handed_in(), ada=handed_in()[:2000])
     _, text, results = graded(course, folder)
     assert "2 of them unchanged and kept" in text
-    assert (results["bob"]["score"], results["ada"]["score"]) == (5, 0)
+    assert (results["bob"]["score"], results["ada"]["score"]) == (5, 0), "points by hand survived a new attempt"
     assert auto_scores(course)["ada", "check_every_kth"] == 0, "an old score survived a new attempt"
 
     undone = Console(file=io.StringIO())
