@@ -469,6 +469,12 @@ class Aim:
     misses: list
 
 
+WHY = {  # what a slow operation pays for, where it is known
+    "construct": "it compares the mask with the copy it has of it, so that every later comparison is free",
+    "std(1)": "two reductions, of which each is within the aim",
+}
+
+
 def aims(timings):
     """Each aim with what this run found; aims that the run has no row for are left out."""
     against = [(t.ratio(OURS, PEER), t) for t in timings if t.ratio(OURS, PEER)]
@@ -536,6 +542,8 @@ def page(timings, command):
     if missed:
         lines += ["## Where an aim is missed", ""]
         lines += [f"* {a.text} ({a.goal}): " + "; ".join(a.misses) + "." for a in missed] + [""]
+        lines += [f"* {name}: {why}." for name, why in WHY.items() if any(name in m for a in missed for m in a.misses)]
+        lines += [""]
     lines += [
         "## How to read it",
         "",
@@ -633,7 +641,7 @@ def plot(timings, path):
     from matplotlib import pyplot as plt
 
     plt.rcParams |= {"svg.hashsalt": "masked", "svg.fonttype": "none", "font.size": 9}
-    some, others = strided(timings), [t for t in timings if t.row.kind in ("sparse", "adagrad")]
+    some, others = strided(timings), [t for t in timings if t.row.where in ("COO", "CSR", "rows")]
     names = list(dict.fromkeys([t.row.name for t in some] + [_place(t) for t in others]))
     sizes = sorted({t.row.size for t in some})
     colours = dict(zip(sizes, plt.get_cmap("viridis")(np.linspace(0.9, 0.05, len(sizes))), strict=True))
@@ -641,6 +649,7 @@ def plot(timings, path):
     titles = "times faster than torch.masked", "times the limit"
     for panel, title, over, under in zip(panels, titles, (PEER, OURS), (OURS, LIMIT), strict=True):
         panel.set_xscale("log")
+        panel.xaxis.set_major_formatter("{x:g}")
         panel.set_title(title)
         panel.axvline(1, color="black", linewidth=0.8)
         panel.grid(axis="x", color="0.9")
@@ -653,7 +662,7 @@ def plot(timings, path):
             panel.scatter(*zip(*points, strict=True), s=26, marker="s", color="0.4", label="sparse, Adagrad", zorder=2)
     panels[0].set_yticks(range(len(names)), names)
     panels[0].invert_yaxis()
-    panels[1].legend(loc="lower right", frameon=True)
+    figure.legend(*panels[1].get_legend_handles_labels(), loc="outside lower center", ncols=5, frameon=False)
     figure.savefig(path, metadata={"Title": titles[0], "Description": alternative(timings), "Date": None})
     plt.close(figure)
 
