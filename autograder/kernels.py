@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from queue import Empty
 
-
 from . import preload, sandbox
 from .errors import EngineError
 from .exercises import Lecture
@@ -32,7 +31,7 @@ from .warm import Zygote
 INTERRUPT_SECONDS = 3.0  # what a cell has to end by itself once it is interrupted
 POLL_SECONDS = 0.2
 MAX_REPLY = 15 << 20  # base64 characters of one reply; the connection takes messages of 16 MiB
-PRELOAD = ("autograder.check", "safetensors.torch", "lecture_pictures", "torch.testing")  # beside what the zygote imports anyway
+PRELOAD = ("autograder.check", "safetensors.torch", "lecture_pictures", "torch.testing", "torch.utils.tensorboard")  # beside what the zygote imports anyway
 
 
 @dataclass

@@ -183,7 +183,7 @@ def _gradients(result, arguments, pack):
     inputs = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor) and value.requires_grad}
     outputs = [t for t in _leaves(result) if t.requires_grad]
     if not outputs or not inputs:
-        return {name: None for name in inputs}
+        return dict.fromkeys(inputs)
     total = 0
     for output in outputs:
         weights = torch.linspace(0.5, 1.5, max(output.numel(), 1), dtype=torch.float64)[: output.numel()].reshape(output.shape)

@@ -7,7 +7,7 @@ import pytest
 
 from autograder import check as check_module
 from autograder import checks, checks_writer
-from autograder.check import CheckFailed, Checker, Table
+from autograder.check import Checker, CheckFailed, Table
 from autograder.errors import CourseError, UsageError
 from autograder.exercises import load_lecture, standalone_text
 

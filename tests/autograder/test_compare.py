@@ -5,8 +5,8 @@ import logging
 import pytest
 import torch
 
-from autograder import properties as p
 from autograder import probe, wire
+from autograder import properties as p
 from autograder.compare import ASPECTS, difference
 from autograder.properties import TEXTS, Property
 
