@@ -43,7 +43,9 @@ def _for_graders(cell, graded):
     """The rubric and the model answer of a written answer, as a cell behind it."""
     exercise = graded.get(cell.metadata.get("nbgrader", {}).get("grade_id"))
     if exercise is not None and exercise.written:
-        text = f"**For graders, not for students**\n\nRubric: {exercise.rubric}\n\nModel answer: {exercise.model_answer}"
+        text = (
+            f"**For graders, not for students**\n\nRubric: {exercise.rubric}\n\nModel answer: {exercise.model_answer}"
+        )
         yield nbformat.v4.new_markdown_cell(text, id=f"graders-{exercise.id}"[:64], metadata={"tags": [FOR_GRADERS]})
 
 

@@ -138,7 +138,9 @@ class Checker:
     def predict(self, id: str, choice) -> None:
         """Store a prediction, then say why it is right or wrong. Predictions are not graded."""
         if id not in self.predictions:
-            raise UsageError(f"there is no prediction {id!r} in {self.lecture}; there are: {', '.join(self.predictions)}")
+            raise UsageError(
+                f"there is no prediction {id!r} in {self.lecture}; there are: {', '.join(self.predictions)}"
+            )
         asked = self.predictions[id]
         choices = asked["choices"]
         if choice not in choices:
@@ -150,7 +152,9 @@ class Checker:
         text, why = choices[choice]
         right = choice == asked["answer"]
         rows = (("your prediction", f"{choice}: {text}"), ("right" if right else "not so", why))
-        footer = "" if right else f"Run the next cell and compare, then predict again if you like: predict({id!r}, ...)."
+        footer = (
+            "" if right else f"Run the next cell and compare, then predict again if you like: predict({id!r}, ...)."
+        )
         display(Table(f"{'✓' if right else '✗'} {id}  {asked['question']}", rows, footer))
 
     def progress(self) -> str:
@@ -211,4 +215,6 @@ def _class_source(kind) -> str:
             found.append(inspect.getsource(getattr(method, "__func__", method)))
         except (OSError, TypeError):
             continue
-    return "\n".join([f"class {kind.__name__}:", "    pass", *(textwrap.indent(textwrap.dedent(t), "    ") for t in found)])
+    return "\n".join(
+        [f"class {kind.__name__}:", "    pass", *(textwrap.indent(textwrap.dedent(t), "    ") for t in found)]
+    )

@@ -49,9 +49,13 @@ def load(path: Path) -> tuple[dict[str, VisibleChecks], dict[str, dict]]:
         data = json.loads(path.read_text(encoding="utf-8"))
         return {e["id"]: _visible(e) for e in data["exercises"]}, {p["id"]: p for p in data["predictions"]}
     except FileNotFoundError:
-        raise CourseError(f"{path.name} is not in {path.parent}: open the notebook in its own folder, beside {FILE}") from None
+        raise CourseError(
+            f"{path.name} is not in {path.parent}: open the notebook in its own folder, beside {FILE}"
+        ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CourseError(f"{path.name} is damaged ({type(error).__name__}): get it anew from your instructor") from error
+        raise CourseError(
+            f"{path.name} is damaged ({type(error).__name__}): get it anew from your instructor"
+        ) from error
 
 
 def _visible(e) -> VisibleChecks:

@@ -25,8 +25,12 @@ app = typer.Typer(
 out, err = Console(), Console(stderr=True)
 
 LectureName = Annotated[str, typer.Argument(metavar="LECTURE", help="A lecture's name, e.g. 02_indexing.")]
-AnyLecture = Annotated[str | None, typer.Argument(metavar="[LECTURE]", help="A lecture's name; all that DIR holds by default.")]
-OutFolder = Annotated[Path | None, typer.Option("--out", metavar="DIR", help="Folder of the graded class (default: grading).")]
+AnyLecture = Annotated[
+    str | None, typer.Argument(metavar="[LECTURE]", help="A lecture's name; all that DIR holds by default.")
+]
+OutFolder = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Folder of the graded class (default: grading).")
+]
 Lms = Annotated[str | None, typer.Option("--lms", help="moodle, canvas or blackboard.")]
 
 
@@ -50,7 +54,13 @@ def run(arguments: list[str] | None = None) -> int:
         return 2
     except Exception as error:
         if hasattr(error, "format_message"):  # Typer's own: an unknown option, a missing argument
-            err.print(f"autograder: {error.format_message()} (autograder --help)", style="red", highlight=False, markup=False, soft_wrap=True)
+            err.print(
+                f"autograder: {error.format_message()} (autograder --help)",
+                style="red",
+                highlight=False,
+                markup=False,
+                soft_wrap=True,
+            )
             return 2
         raise
 
@@ -60,7 +70,9 @@ def _missing(error: ModuleNotFoundError) -> str:
 
 
 @app.callback()
-def _configure(verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done, on stderr.")] = False) -> None:
+def _configure(
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done, on stderr.")] = False,
+) -> None:
     ours, handler = logging.getLogger("autograder"), logging.StreamHandler(sys.stderr)  # not the root: Dask talks a lot
     handler.setFormatter(logging.Formatter("%(name)s: %(message)s"))
     ours.handlers, ours.propagate = [handler], False
@@ -69,8 +81,12 @@ def _configure(verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Lo
 
 @app.command()
 def release(
-    lectures: Annotated[list[str] | None, typer.Argument(metavar="[LECTURE]...", help="Lectures to release; all by default.")] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; fail when course/ is stale or leaks an answer.")] = False,
+    lectures: Annotated[
+        list[str] | None, typer.Argument(metavar="[LECTURE]...", help="Lectures to release; all by default.")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; fail when course/ is stale or leaks an answer.")
+    ] = False,
 ) -> None:
     """Build course/ from solutions/: the students' notebooks and their checks."""
     from . import release as releasing
@@ -121,7 +137,9 @@ def sample(
 
 @app.command()
 def doctor(
-    notebook: Annotated[Path | None, typer.Argument(metavar="[NOTEBOOK]", help="A notebook to look at before it is handed in.")] = None,
+    notebook: Annotated[
+        Path | None, typer.Argument(metavar="[NOTEBOOK]", help="A notebook to look at before it is handed in.")
+    ] = None,
 ) -> None:
     """Say what is missing or weak on this machine; or what is wrong with a notebook before hand-in."""
     if notebook is not None:
@@ -147,7 +165,9 @@ def collect(
     archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="A zip downloaded from an LMS.")],
     lecture: LectureName,
     lms: Lms = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be unpacked where; write nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be unpacked where; write nothing.")
+    ] = False,
     out_folder: OutFolder = None,
 ) -> None:
     """Unpack an LMS download into DIR/submitted, the latest attempt of each student."""
@@ -164,16 +184,24 @@ def collect(
 @app.command()
 def grade(
     lecture: LectureName,
-    submissions: Annotated[Path, typer.Option("--submissions", metavar="PATH", help="Folder of STUDENT/LECTURE/*.ipynb.")],
+    submissions: Annotated[
+        Path, typer.Option("--submissions", metavar="PATH", help="Folder of STUDENT/LECTURE/*.ipynb.")
+    ],
     out_folder: OutFolder = None,
     workers: Annotated[int | None, typer.Option(metavar="N", help="Worker processes (default: one a core).")] = None,
     scheduler: Annotated[str | None, typer.Option(metavar="ADDRESS", help="A Dask scheduler, tcp://...")] = None,
     device: Annotated[str | None, typer.Option(help="cpu or cuda.")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Private seed of the hidden cases (default: drawn).")] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="Private seed of the hidden cases (default: drawn).")
+    ] = None,
     cell_seconds: Annotated[float | None, typer.Option(metavar="S", help="Wall seconds a cell may take.")] = None,
-    submission_seconds: Annotated[float | None, typer.Option(metavar="S", help="Wall seconds a submission may take.")] = None,
+    submission_seconds: Annotated[
+        float | None, typer.Option(metavar="S", help="Wall seconds a submission may take.")
+    ] = None,
     memory_mib: Annotated[int | None, typer.Option(metavar="MIB", help="Memory a submission may use.")] = None,
-    regrade: Annotated[bool, typer.Option("--regrade", help="Grade everything anew; show whose score changes before writing.")] = False,
+    regrade: Annotated[
+        bool, typer.Option("--regrade", help="Grade everything anew; show whose score changes before writing.")
+    ] = False,
     trust_code: Annotated[bool, typer.Option("--trust-code", help="Grade even where there is no sandbox.")] = False,
 ) -> None:
     """Grade a class. A second call keeps what is unchanged and grades the rest."""
@@ -243,7 +271,17 @@ def tensorboard(
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder; give the folder that holds the runs, e.g. course/04_graphs")
     err.print(f"TensorBoard on {_shown(folder)}: http://localhost:{port} (Ctrl-C ends it)")
-    command = [sys.executable, "-m", "tensorboard.main", "--logdir", str(folder), "--host", "127.0.0.1", "--port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        "tensorboard.main",
+        "--logdir",
+        str(folder),
+        "--host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
     raise typer.Exit(subprocess.call(command))
 
 

@@ -88,11 +88,15 @@ def _raised(expected, got):
         return _differs("unanswered", "the call", "an answer", "NotImplementedError")
     if got.raised and not expected.raised:
         text = got.raised.message.strip().split("\n")[0][:300]
-        return _differs("raised", "the call", "no error", f"{got.raised.types[0]}: {text}" if text else got.raised.types[0])
+        return _differs(
+            "raised", "the call", "no error", f"{got.raised.types[0]}: {text}" if text else got.raised.types[0]
+        )
     if expected.raised and not got.raised:
         return _differs("raises", "the call", expected.raised.types[0], f"no error, but {show(got.result)}")
     if expected.raised and expected.raised.types[0] not in got.raised.types:
-        return _differs("raises", "the call", expected.raised.types[0], f"{got.raised.types[0]}: {got.raised.message[:200]}")
+        return _differs(
+            "raises", "the call", expected.raised.types[0], f"{got.raised.types[0]}: {got.raised.message[:200]}"
+        )
     return None
 
 
@@ -128,7 +132,12 @@ def _sequence(path, expected, got, tolerance):
         return _differs("type", path, f"a {type(expected).__name__} of {len(expected)}", _type_of(got))
     if len(got) != len(expected):
         return _differs("value", path, f"{len(expected)} items: {show(expected)}", f"{len(got)} items: {show(got)}")
-    return next(filter(None, (_tree(f"{path}[{i}]", e, g, tolerance) for i, (e, g) in enumerate(zip(expected, got, strict=True)))), None)
+    return next(
+        filter(
+            None, (_tree(f"{path}[{i}]", e, g, tolerance) for i, (e, g) in enumerate(zip(expected, got, strict=True)))
+        ),
+        None,
+    )
 
 
 def _mapping(path, expected, got, tolerance):
@@ -138,7 +147,9 @@ def _mapping(path, expected, got, tolerance):
         return _differs("value", path, f"the key {missing[0]!r}", f"the keys {list(got)[:10]}")
     if extra := [key for key in got if key not in expected]:
         return _differs("value", path, f"the keys {list(expected)}", f"also the key {extra[0]!r}")
-    return next(filter(None, (_tree(f"{path}[{key!r}]", value, got[key], tolerance) for key, value in expected.items())), None)
+    return next(
+        filter(None, (_tree(f"{path}[{key!r}]", value, got[key], tolerance) for key, value in expected.items())), None
+    )
 
 
 def _scalar(path, expected, got, tolerance):
@@ -147,12 +158,20 @@ def _scalar(path, expected, got, tolerance):
         got = got.value.item()  # a NumPy number, e.g. np.float64(0.5)
     if numbers and isinstance(expected, float) and type(got) in (int, float):
         rtol, atol = tolerance or TOLERANCES["float64"]
-        same = expected == got or (expected != expected and got != got) or abs(expected - got) <= atol + rtol * abs(expected)
+        same = (
+            expected == got
+            or (expected != expected and got != got)
+            or abs(expected - got) <= atol + rtol * abs(expected)
+        )
         return None if same else _differs("value", path, show(expected), show(got))
     if type(expected) is not type(got):
         return _differs("type", path, f"{_type_of(expected)}: {show(expected)}", f"{_type_of(got)}: {show(got)}")
     if isinstance(expected, complex):
-        return None if abs(expected - got) <= 1e-7 * (1 + abs(expected)) else _differs("value", path, show(expected), show(got))
+        return (
+            None
+            if abs(expected - got) <= 1e-7 * (1 + abs(expected))
+            else _differs("value", path, show(expected), show(got))
+        )
     return None if expected == got else _differs("value", path, show(expected), show(got))
 
 
@@ -181,7 +200,13 @@ def _tensor(path, expected, got, tolerance):
 def _parts(path, expected, got, tolerance):
     if set(expected.parts) != set(got.parts):
         return _differs("layout", path, sorted(expected.parts), sorted(got.parts))
-    return next(filter(None, (_tensor(f"{path}.{name}()", part, got.parts[name], tolerance) for name, part in expected.parts.items())), None)
+    return next(
+        filter(
+            None,
+            (_tensor(f"{path}.{name}()", part, got.parts[name], tolerance) for name, part in expected.parts.items()),
+        ),
+        None,
+    )
 
 
 def _masked(path, expected, got, tolerance):
@@ -208,7 +233,9 @@ def _dense(seen):
         if seen.layout == "sparse_coo":
             made = torch.sparse_coo_tensor(parts["indices"], parts["values"], seen.shape, check_invariants=True)
         else:
-            made = torch.sparse_csr_tensor(parts["crow"], parts["col"], parts["values"], seen.shape, check_invariants=True)
+            made = torch.sparse_csr_tensor(
+                parts["crow"], parts["col"], parts["values"], seen.shape, check_invariants=True
+            )
         return made.to_dense()
     except (RuntimeError, KeyError, ValueError):
         return None
@@ -329,7 +356,12 @@ def _device_agnostic(expected, got, tolerance):
     if got.fake_cuda is None or expected.fake_cuda is None or expected.fake_cuda["raised"]:
         return None
     if got.fake_cuda["raised"]:
-        return _differs("device", "the same call on a GPU", "no error", f"{got.fake_cuda['raised']}: {got.fake_cuda['message'][:200]}")
+        return _differs(
+            "device",
+            "the same call on a GPU",
+            "no error",
+            f"{got.fake_cuda['raised']}: {got.fake_cuda['message'][:200]}",
+        )
     if got.fake_cuda["devices"] != expected.fake_cuda["devices"]:
         return _differs("device", "the same call on a GPU", expected.fake_cuda["devices"], got.fake_cuda["devices"])
     return None
@@ -367,11 +399,15 @@ def _show(value):
         if value.kind == "masked":
             return f"MaskedTensor, data {_show(value.parts['data'])}, mask {_show(value.parts['mask'])}"
         if value.parts:
-            return f"{value.layout} {tuple(value.shape)}, " + ", ".join(f"{n} {_show(p)}" for n, p in value.parts.items())
+            return f"{value.layout} {tuple(value.shape)}, " + ", ".join(
+                f"{n} {_show(p)}" for n, p in value.parts.items()
+            )
         values = show_values(value.value) if value.value is not None else f"({value.withheld})"
         return f"{values}, shape {value.shape}, {value.dtype}"
     if isinstance(value, SeenFigure):
-        return f"a figure with {plots.count(len(value.panels), 'panel')}" + (" and a description of it" if value.alt else "")
+        return f"a figure with {plots.count(len(value.panels), 'panel')}" + (
+            " and a description of it" if value.alt else ""
+        )
     if isinstance(value, SeenObject):
         return f"{value.text}"
     if isinstance(value, (list, tuple)):
@@ -399,7 +435,11 @@ def _number(value):
 
 def _type_of(value):
     if isinstance(value, SeenTensor):
-        return f"a MaskedTensor of shape {value.shape}" if value.kind == "masked" else f"a {value.kind} of shape {value.shape}"
+        return (
+            f"a MaskedTensor of shape {value.shape}"
+            if value.kind == "masked"
+            else f"a {value.kind} of shape {value.shape}"
+        )
     if isinstance(value, SeenObject):
         return f"a {value.type}"
     if isinstance(value, SeenFigure):

@@ -162,7 +162,9 @@ def kinds_text(rules: Rules, inputs: dict) -> str:
 def _kind(value):
     if not isinstance(value, SeenTensor):
         return type(value).__name__
-    text = f"{value.dtype} {value.shape}" if value.layout == "strided" else f"{value.layout} {value.dtype} {value.shape}"
+    text = (
+        f"{value.dtype} {value.shape}" if value.layout == "strided" else f"{value.layout} {value.dtype} {value.shape}"
+    )
     return text if value.stride is None or _contiguous(value) else f"{text}, not contiguous"
 
 

@@ -42,8 +42,10 @@ def examine_machine() -> Iterator[Finding]:
 
 def _python():
     text = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}"
-    if sys.version_info < (3, 11):
-        return Finding("missing", f"{text}: version 3.11 or newer is needed. Install it, then make a new environment with it.")
+    if sys.version_info < (3, 11):  # noqa: UP036  (someone may run it on an old Python to find out)
+        return Finding(
+            "missing", f"{text}: version 3.11 or newer is needed. Install it, then make a new environment with it."
+        )
     return Finding("ok", f"{text}.")
 
 
@@ -51,10 +53,15 @@ def _torch():
     try:
         import torch
     except Exception as error:  # a broken binary raises anything
-        yield Finding("missing", f"torch cannot be imported ({type(error).__name__}: {error}). pip install 'torch>=2.13,<2.14'")
+        yield Finding(
+            "missing", f"torch cannot be imported ({type(error).__name__}: {error}). pip install 'torch>=2.13,<2.14'"
+        )
         return
     if not torch.__version__.startswith("2.13."):
-        yield Finding("weak", f"torch {torch.__version__}: the lectures were written and measured on 2.13; some outputs will differ.")
+        yield Finding(
+            "weak",
+            f"torch {torch.__version__}: the lectures were written and measured on 2.13; some outputs will differ.",
+        )
     else:
         yield Finding("ok", f"torch {torch.__version__}.")
     if torch.cuda.is_available():
@@ -66,7 +73,9 @@ def _torch():
 def _packages(extra, names, purpose):
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     if missing:
-        yield Finding("missing", f"For {purpose}: {', '.join(missing)} not installed. pip install 'torch-lectures[{extra}]'")
+        yield Finding(
+            "missing", f"For {purpose}: {', '.join(missing)} not installed. pip install 'torch-lectures[{extra}]'"
+        )
     else:
         yield Finding("ok", f"For {purpose}: {', '.join(f'{name} {_version(name)}' for name in names)}.")
 
@@ -101,7 +110,9 @@ def _kernel_spec():
 
 def _sandbox():
     if importlib.util.find_spec("autograder.sandbox") is None:
-        yield Finding("weak", "No sandbox: student code runs with limits on time and memory, and can read what you can read.")
+        yield Finding(
+            "weak", "No sandbox: student code runs with limits on time and memory, and can read what you can read."
+        )
         return
     from . import sandbox
 
@@ -128,5 +139,8 @@ def _memory():
 def _disk():
     free = shutil.disk_usage(Path.cwd()).free // (1 << 20)
     if free < MINIMUM_DISK_MIB:
-        return Finding("weak", f"Only {free} MiB free in this folder: a class needs about 1 MiB a submission, and more while it runs.")
+        return Finding(
+            "weak",
+            f"Only {free} MiB free in this folder: a class needs about 1 MiB a submission, and more while it runs.",
+        )
     return Finding("ok", f"{free} MiB free in this folder.")

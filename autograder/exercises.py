@@ -111,7 +111,9 @@ class Prediction:
 def prediction(id: str, question: str, choices: dict[str, tuple[str, str]], answer: str) -> Prediction:
     """A Prediction, checked: at least two choices, each with its explanation, and the answer among them."""
     if answer not in choices or len(choices) < 2 or not all(len(pair) == 2 and all(pair) for pair in choices.values()):
-        raise CourseError(f"prediction {id}: give at least two choices as (text, explanation), the answer {answer!r} among them")
+        raise CourseError(
+            f"prediction {id}: give at least two choices as (text, explanation), the answer {answer!r} among them"
+        )
     return Prediction(id, question, choices, answer)
 
 
@@ -223,7 +225,9 @@ def exercise(number: str, *, points: float, minutes: int, stars: int, **options:
     return label
 
 
-def written(number: str, id: str, *, points: float, minutes: int, stars: int, model_answer: str, rubric: str, **options) -> Exercise:
+def written(
+    number: str, id: str, *, points: float, minutes: int, stars: int, model_answer: str, rubric: str, **options
+) -> Exercise:
     """An answer in prose, graded by hand in formgrader with `rubric` and `model_answer` beside it."""
 
     def answer():
@@ -231,7 +235,14 @@ def written(number: str, id: str, *, points: float, minutes: int, stars: int, mo
 
     answer.__name__ = id
     return exercise(
-        number, points=points, minutes=minutes, stars=stars, written=True, model_answer=model_answer, rubric=rubric, **options
+        number,
+        points=points,
+        minutes=minutes,
+        stars=stars,
+        written=True,
+        model_answer=model_answer,
+        rubric=rubric,
+        **options,
     )(answer)
 
 
@@ -292,7 +303,9 @@ def load_lecture(name: str, solutions: Path) -> Lecture:
     """
     path = Path(solutions) / name / "exercises.py"
     if name not in lecture_names(solutions):
-        raise UnknownLecture(f"there is no lecture {name!r}; there are: {', '.join(lecture_names(solutions)) or 'none'}")
+        raise UnknownLecture(
+            f"there is no lecture {name!r}; there are: {', '.join(lecture_names(solutions)) or 'none'}"
+        )
     module_name = f"exercises_of_{name}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     module = importlib.util.module_from_spec(spec)
@@ -326,9 +339,13 @@ def _demand_consistency(lecture: Lecture) -> None:
         if exercise.points <= 0:
             raise CourseError(f"{lecture.name}: {exercise.id} is worth {exercise.points} points; give more than 0")
         if len(exercise.hints) != 3 and not exercise.written:
-            raise CourseError(f"{lecture.name}: {exercise.id} has {len(exercise.hints)} hints; give 3: idea, API or shape, nearly code")
+            raise CourseError(
+                f"{lecture.name}: {exercise.id} has {len(exercise.hints)} hints; give 3: idea, API or shape, nearly code"
+            )
         for code in _doubled([wrong.code for wrong in exercise.wrong_answers]):
-            raise CourseError(f"{lecture.name}: {exercise.id} has two wrong answers with the code {code}; each needs its own")
+            raise CourseError(
+                f"{lecture.name}: {exercise.id} has two wrong answers with the code {code}; each needs its own"
+            )
 
 
 def _doubled(values: Iterable) -> list:

@@ -148,6 +148,7 @@ def _on_worker(submission: Submission, bench: str) -> Report:
 
 # ---- here
 
+
 @dataclass(frozen=True)
 class _Try:
     """A submission under way; `alone` when nothing else is, after a worker died with it."""

@@ -32,7 +32,9 @@ def grade_submission(submission: Submission, lecture: Lecture, settings: Setting
         if not exercise.written
     }
     released = {FILE: (lecture.folder / FILE).read_bytes()}
-    transcript = kernels.run(submission, [asked.probe for asked in questions.values()], settings, released, lecture.without)
+    transcript = kernels.run(
+        submission, [asked.probe for asked in questions.values()], settings, released, lecture.without
+    )
     cells = json.loads(transcript.notebook)["cells"]
     verdicts = tuple(_verdict(exercise, questions, transcript, cells) for exercise in lecture.exercises)
     state = "repaired" if submission.repairs else "graded"

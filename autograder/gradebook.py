@@ -426,7 +426,9 @@ def points_by_hand(lecture: Lecture, settings: Settings) -> dict[tuple[str, str]
         notebook = _lecture_row(session, lecture)
         return {
             (submitted.assignment.student_id, exercises[name]): float(grade.manual_score + (grade.extra_credit or 0))
-            for submitted in session.scalars(select(SubmittedNotebook).where(SubmittedNotebook.notebook_id == notebook.id))
+            for submitted in session.scalars(
+                select(SubmittedNotebook).where(SubmittedNotebook.notebook_id == notebook.id)
+            )
             for name, grade in _grades(session, submitted)
             if grade.manual_score is not None and name in exercises
         }

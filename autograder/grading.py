@@ -105,7 +105,9 @@ class _Walk:
             try:
                 submission = intake.read(folder, self.lecture, self.released, self.settings)
             except EngineError as error:
-                self.unread.append(farm.error_report(self.lecture, Submission(folder.student, self.lecture.name, None), str(error)))
+                self.unread.append(
+                    farm.error_report(self.lecture, Submission(folder.student, self.lecture.name, None), str(error))
+                )
                 advance()
                 continue
             key = ledger.score_key(submission, self.lecture, self.settings)
@@ -147,7 +149,9 @@ def report_class(name: str | None, settings: Settings, *, out: Console, err: Con
     """Write the report of a lecture again, of every graded lecture by default, and print its table."""
     for lecture, book in _graded_lectures(name, settings):
         reports = _with_points_by_hand(sorted(book.reports().values(), key=lambda r: r.student), lecture, settings)
-        page = report.write(settings.out, lecture, book.last_run(), reports, sandbox.MISSING.get(book.last_run().sandbox, ()))
+        page = report.write(
+            settings.out, lecture, book.last_run(), reports, sandbox.MISSING.get(book.last_run().sandbox, ())
+        )
         report.print_table(reports, out)
         err.print(f"Report: {page}", highlight=False, soft_wrap=True)
 
@@ -172,7 +176,11 @@ def feedback_class(name: str | None, settings: Settings, *, err: Console) -> Non
     """Write a feedback page for every graded submission."""
     for lecture, _ in _graded_lectures(name, settings):
         pages = gradebook.feedback(lecture, settings)
-        err.print(f"Feedback on {lecture.name}: {len(pages)} pages in {settings.out / 'feedback'}", highlight=False, soft_wrap=True)
+        err.print(
+            f"Feedback on {lecture.name}: {len(pages)} pages in {settings.out / 'feedback'}",
+            highlight=False,
+            soft_wrap=True,
+        )
 
 
 def undo_last(settings: Settings, *, err: Console) -> None:
@@ -183,7 +191,10 @@ def undo_last(settings: Settings, *, err: Console) -> None:
         gradebook.restore(snapshot, lectures[lecture], settings)
 
     undone = ledger.undo(settings.out, restore)
-    err.print(f"Taken back: the run of {undone.run.started} on {undone.run.lecture}, {len(undone.students)} submissions.", highlight=False)
+    err.print(
+        f"Taken back: the run of {undone.run.started} on {undone.run.lecture}, {len(undone.students)} submissions.",
+        highlight=False,
+    )
     if Ledger(settings.out, undone.run.lecture).last_run():
         report_class(undone.run.lecture, settings, out=Console(quiet=True), err=err)
     else:
@@ -195,7 +206,9 @@ def _graded_lectures(name: str | None, settings: Settings) -> list[tuple[Lecture
     books = [(load_lecture(n, settings.solutions), Ledger(settings.out, n)) for n in names]
     graded = [(lecture, book) for lecture, book in books if book.last_run()]
     if not graded:
-        raise UsageError(f"nothing{f' of {name}' if name else ''} was graded into {settings.out} yet; call autograder grade first")
+        raise UsageError(
+            f"nothing{f' of {name}' if name else ''} was graded into {settings.out} yet; call autograder grade first"
+        )
     return graded
 
 
@@ -223,7 +236,9 @@ def _released(lecture: Lecture, settings: Settings) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise CourseError(f"{lecture.name} is not released: there is no {path}. Call autograder release {lecture.name}") from None
+        raise CourseError(
+            f"{lecture.name} is not released: there is no {path}. Call autograder release {lecture.name}"
+        ) from None
 
 
 def _seed(settings: Settings, book: Ledger) -> int:
@@ -261,12 +276,19 @@ def _no_regular_file(folder: str, names: list[str]) -> list[str]:
 
 def _demand_cuda() -> None:
     if not torch.cuda.is_available():
-        raise UsageError("--device cuda: torch sees no GPU on this machine; grade with --device cpu, the scores are the same")
+        raise UsageError(
+            "--device cuda: torch sees no GPU on this machine; grade with --device cpu, the scores are the same"
+        )
 
 
 def _say_what_is_not_isolated(level, err: Console) -> None:
     if level.missing:
-        err.print(f"Sandbox level {level.name}. Not isolated: {' '.join(level.missing)}", highlight=False, soft_wrap=True, style="yellow")
+        err.print(
+            f"Sandbox level {level.name}. Not isolated: {' '.join(level.missing)}",
+            highlight=False,
+            soft_wrap=True,
+            style="yellow",
+        )
 
 
 def _say_where(page: Path, settings: Settings, reports, walk: _Walk, err: Console) -> None:
@@ -278,6 +300,11 @@ def _say_where(page: Path, settings: Settings, reports, walk: _Walk, err: Consol
 
 def _progress(err: Console) -> Progress:
     return Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=err
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=err,
     )
-

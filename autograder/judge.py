@@ -80,7 +80,9 @@ def misconceptions(exercise: Exercise, message: bytes) -> Iterator[Misconception
 
 def refused_construct(exercise: Exercise, wrong) -> str:
     """The construct that the source of a wrong answer is refused for, or ""."""
-    found = broken_rule([standalone_text(wrong.function, exercise.id)], exercise.id, exercise.properties, exercise.forbidden)
+    found = broken_rule(
+        [standalone_text(wrong.function, exercise.id)], exercise.id, exercise.properties, exercise.forbidden
+    )
     return construct(found) if found else ""
 
 

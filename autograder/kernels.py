@@ -31,7 +31,13 @@ from .warm import Zygote
 INTERRUPT_SECONDS = 3.0  # what a cell has to end by itself once it is interrupted
 POLL_SECONDS = 0.2
 MAX_REPLY = 15 << 20  # base64 characters of one reply; the connection takes messages of 16 MiB
-PRELOAD = ("autograder.check", "safetensors.torch", "lecture_pictures", "torch.testing", "torch.utils.tensorboard")  # beside what the zygote imports anyway
+PRELOAD = (
+    "autograder.check",
+    "safetensors.torch",
+    "lecture_pictures",
+    "torch.testing",
+    "torch.utils.tensorboard",
+)  # beside what the zygote imports anyway
 
 
 @dataclass
@@ -51,7 +57,11 @@ class Outcome:
 
 
 def run(
-    submission: Submission, probes: list[Probe], settings: Settings, released: dict[str, bytes], hides: tuple[str, ...] = ()
+    submission: Submission,
+    probes: list[Probe],
+    settings: Settings,
+    released: dict[str, bytes],
+    hides: tuple[str, ...] = (),
 ) -> Transcript:
     """Run every code cell of a submission in order, and each probe after its graded cell.
 
@@ -122,7 +132,9 @@ class _Run:
             self.kernel = await self.start()
             for number, cell in enumerate(self.cells):
                 if self.out_of_time():
-                    self.events.append(f"The time limit of {self.settings.submission_seconds:g} s for the whole notebook was reached.")
+                    self.events.append(
+                        f"The time limit of {self.settings.submission_seconds:g} s for the whole notebook was reached."
+                    )
                     break
                 await self.cell(number, cell)
         finally:
@@ -253,7 +265,11 @@ class _Kernel:
                 break
             if kind == "error":
                 outcome.error = f"{_text(content.get('ename'))}: {_text(content.get('evalue'))}"[:500]
-            reply = content.get("data", {}).get(MIME) if kind == "display_data" and isinstance(content.get("data"), dict) else None
+            reply = (
+                content.get("data", {}).get(MIME)
+                if kind == "display_data" and isinstance(content.get("data"), dict)
+                else None
+            )
             if isinstance(reply, str) and len(reply) <= MAX_REPLY:
                 outcome.reply = outcome.reply or reply
             else:
@@ -275,7 +291,9 @@ class _Kernel:
                 return False
             if reply.get("parent_header", {}).get("msg_id") == message:
                 payload = reply.get("content", {}).get("payload", [])
-                return isinstance(payload, list) and any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload)
+                return isinstance(payload, list) and any(
+                    isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload
+                )
         return False
 
 
@@ -310,7 +328,9 @@ def _bundle(value) -> dict:
     """A MIME bundle with text values only; JSON ones are kept as they are."""
     if not isinstance(value, dict):
         return {}
-    return {str(k): v for k, v in value.items() if isinstance(v, str) or (str(k).endswith("json") and isinstance(v, dict))}
+    return {
+        str(k): v for k, v in value.items() if isinstance(v, str) or (str(k).endswith("json") and isinstance(v, dict))
+    }
 
 
 _SHAPES = {

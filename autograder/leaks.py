@@ -150,7 +150,9 @@ def secrets(lecture: Lecture) -> Iterator[Secret]:
             yield from _code(f"the solution of {id}", part)
         given = [_compact(form(_outside_marks(solution))) for form in (str, _as_parsed)]
         for secret in _code(f"the reference of {id}", _body(standalone_text(exercise.function, id))):
-            if not (secret.line and any(secret.needle in text for text in given)):  # it stands in the cell for everybody
+            if not (
+                secret.line and any(secret.needle in text for text in given)
+            ):  # it stands in the cell for everybody
                 yield secret
         yield from _code(f"the cases of {id}", _body(standalone_text(exercise.case_source, "cases")))
         for right in exercise.right_answers:

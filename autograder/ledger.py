@@ -178,6 +178,7 @@ def _sha(*texts: str | None) -> str:
 
 # ---- the ledger
 
+
 @dataclass(frozen=True)
 class Ledger:
     """The ledger of one lecture in OUT. Reading needs no lock; whoever writes does so inside `writing`."""
@@ -362,6 +363,7 @@ def undo(out: Path, restore: Callable[[str, str, Any], None]) -> Undone:
 
 
 # ---- below
+
 
 def _carrying(report: Report, previous: Record | None, attempt: str) -> Report:
     """Our own failure shows the points that the same attempt had before; another attempt's points are not its own."""

@@ -312,7 +312,9 @@ def executed(notebook: NotebookNode, folder: Path) -> NotebookNode:
     """
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch) / folder.name
-        shutil.copytree(folder, place, ignore=shutil.ignore_patterns("*.py", "*.ipynb", "__pycache__", PROGRESS_FILE, RUNS))
+        shutil.copytree(
+            folder, place, ignore=shutil.ignore_patterns("*.py", "*.ipynb", "__pycache__", PROGRESS_FILE, RUNS)
+        )
         notebook = _run(copy.deepcopy(notebook), place)
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNELSPEC, "language_info": LANGUAGE})
     for cell in notebook.cells:

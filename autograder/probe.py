@@ -56,7 +56,11 @@ def build(node, tensors, storages):
         return _build_tensor(body, tensors, storages)
     if kind == "sparse_coo":
         return torch.sparse_coo_tensor(
-            below(body["indices"]), below(body["values"]), body["size"], is_coalesced=body["coalesced"], check_invariants=False
+            below(body["indices"]),
+            below(body["values"]),
+            body["size"],
+            is_coalesced=body["coalesced"],
+            check_invariants=False,
         ).requires_grad_(body["requires_grad"])
     if kind == "sparse_csr":
         return torch.sparse_csr_tensor(
@@ -108,7 +112,9 @@ class _CountOps(TorchDispatchMode):
         self.counts[str(func)] = self.counts.get(str(func), 0) + 1
         result = func(*args, **(kwargs or {}))
         known = {_address(t) for t in _leaves([args, kwargs or {}])}
-        self.new_bytes += sum(t.untyped_storage().nbytes() for t in _leaves(result) if _address(t) not in known | {None})
+        self.new_bytes += sum(
+            t.untyped_storage().nbytes() for t in _leaves(result) if _address(t) not in known | {None}
+        )
         return result
 
 
@@ -180,13 +186,17 @@ def observe(function, arguments: dict, *, driver=None, gradient=False, fake_cuda
 
 def _gradients(result, arguments, pack):
     """d(weighted sum of every floating point output)/d(each input that requires a gradient); the weights differ by place."""
-    inputs = {name: value for name, value in arguments.items() if isinstance(value, torch.Tensor) and value.requires_grad}
+    inputs = {
+        name: value for name, value in arguments.items() if isinstance(value, torch.Tensor) and value.requires_grad
+    }
     outputs = [t for t in _leaves(result) if t.requires_grad]
     if not outputs or not inputs:
         return dict.fromkeys(inputs)
     total = 0
     for output in outputs:
-        weights = torch.linspace(0.5, 1.5, max(output.numel(), 1), dtype=torch.float64)[: output.numel()].reshape(output.shape)
+        weights = torch.linspace(0.5, 1.5, max(output.numel(), 1), dtype=torch.float64)[: output.numel()].reshape(
+            output.shape
+        )
         product = output * weights.to(device=output.device, dtype=output.dtype)
         total = total + product.sum()
     found = torch.autograd.grad(total, list(inputs.values()), allow_unused=True)
@@ -214,7 +224,12 @@ def _quiet(name):
         logger.disabled = before
 
 
-NEEDS_VALUES = ("DataDependentOutputException", "DynamicOutputShapeException", "cannot be called on meta tensors", "torch.nonzero()")
+NEEDS_VALUES = (
+    "DataDependentOutputException",
+    "DynamicOutputShapeException",
+    "cannot be called on meta tensors",
+    "torch.nonzero()",
+)
 
 
 def on_fake_cuda(function, arguments: dict, driver=None) -> dict | None:
@@ -276,7 +291,9 @@ class Pack:
         if pointer == 0:
             return ""
         self.alive.append(tensor)  # the address of a temporary one would be given out again, under its name
-        return self.storages.setdefault(pointer, path or f"new{sum(n.startswith('new') for n in self.storages.values())}")
+        return self.storages.setdefault(
+            pointer, path or f"new{sum(n.startswith('new') for n in self.storages.values())}"
+        )
 
     def describe(self, value, depth=0):
         """The node of any value; what is too large or too deep becomes a short text."""
@@ -345,7 +362,10 @@ class Pack:
             "same_as": next((path for leaf, path in self.inputs if leaf is t), ""),
         }
         if masked:
-            node["parts"] = {"data": self.describe_tensor(t.get_data().detach()), "mask": self.describe_tensor(t.get_mask())}
+            node["parts"] = {
+                "data": self.describe_tensor(t.get_data().detach()),
+                "mask": self.describe_tensor(t.get_mask()),
+            }
         elif t.layout == torch.strided:
             self._describe_strided(t, node)
         else:
@@ -407,7 +427,9 @@ class Pack:
 
     def describe_line(self, line):
         label, marker = str(line.get_label()), line.get_marker()
-        dashes = getattr(line, "_unscaled_dash_pattern", "")  # get_linestyle() says "--" of every pattern given as numbers
+        dashes = getattr(
+            line, "_unscaled_dash_pattern", ""
+        )  # get_linestyle() says "--" of every pattern given as numbers
         return {
             "x": self.describe_tensor(torch.tensor(line.get_xdata(orig=False), dtype=torch.float64)),
             "y": self.describe_tensor(torch.tensor(line.get_ydata(orig=False), dtype=torch.float64)),
@@ -419,7 +441,9 @@ class Pack:
 
     def message(self, **metadata) -> bytes:
         """The finished message."""
-        return _save_tensors(self.tensors, {"tree": json.dumps(metadata)})  # one key: safetensors keeps no order of several
+        return _save_tensors(
+            self.tensors, {"tree": json.dumps(metadata)}
+        )  # one key: safetensors keeps no order of several
 
 
 def _plain(value):

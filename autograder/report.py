@@ -72,6 +72,7 @@ def student_page(report: Report) -> str:
 
 # ---- data for programs
 
+
 def results(lecture: str, run: Run, reports: Sequence[Report]) -> dict:
     """What results.json holds: the contract of docs, one record for every submission found."""
     return {
@@ -200,6 +201,7 @@ _TURNS = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
 
 
 # ---- pages for people
+
 
 def short_code(code: str) -> str:
     """A misconception's code as it is written beside the number of its exercise.

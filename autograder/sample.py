@@ -14,7 +14,7 @@ from .errors import CourseError
 from .exercises import Exercise, Lecture, standalone_text
 from .settings import Settings
 
-FORGERY = '''
+FORGERY = """
 import builtins, json, sys
 import torch
 from IPython import get_ipython
@@ -39,7 +39,7 @@ class Empty(__import__("ast").NodeTransformer):
         return node
 
 shell.ast_transformers.append(Empty())
-'''
+"""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,9 @@ def write(lecture: Lecture, settings: Settings, folder: Path) -> list[str]:
         released = (settings.course / lecture.name / name).read_text(encoding="utf-8")
         solved = (lecture.folder / name).read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise CourseError(f"{error.filename} is missing: run make notebooks, then autograder release {lecture.name}") from error
+        raise CourseError(
+            f"{error.filename} is missing: run make notebooks, then autograder release {lecture.name}"
+        ) from error
     students = []
     for student, text in sample_class(lecture, released, solved):
         own = Path(folder) / student / lecture.name
@@ -155,7 +157,14 @@ def _killer(exercise):
 
 
 def _with_forgery(cells):
-    forged = {"cell_type": "code", "source": FORGERY, "metadata": {}, "outputs": [], "execution_count": None, "id": "forgery"}
+    forged = {
+        "cell_type": "code",
+        "source": FORGERY,
+        "metadata": {},
+        "outputs": [],
+        "execution_count": None,
+        "id": "forgery",
+    }
     after_setup = next(i for i, cell in enumerate(cells) if _grade_id(cell) == "setup") + 1
     return [*cells[:after_setup], forged, *cells[after_setup:]]
 
@@ -167,7 +176,10 @@ def _answers(solved) -> dict[str, str]:
 
 def _answered(blank, answers):
     def fill(cells):
-        return [{**c, "source": answers[_grade_id(c)]} if _nbgrader(c).get("solution") and _grade_id(c) in answers else c for c in cells]
+        return [
+            {**c, "source": answers[_grade_id(c)]} if _nbgrader(c).get("solution") and _grade_id(c) in answers else c
+            for c in cells
+        ]
 
     return _with_cells(blank, fill)
 

@@ -24,13 +24,19 @@ class Grading(Configurable):
     workers = Int(0, help="Worker processes; 0 for one a core.").tag(config=True)
     scheduler = Unicode("", help="Address of a Dask scheduler; empty for a cluster on this machine.").tag(config=True)
     device = Enum(["cpu", "cuda"], "cpu", help="Where the cases' tensors live.").tag(config=True)
-    seed = Int(0, help="Private seed of the hidden cases; 0 draws one for each run and stores it with the results.").tag(config=True)
-    cell_seconds = Float(30.0, help="Wall seconds that one cell, or one exercise's hidden cases, may take.").tag(config=True)
+    seed = Int(
+        0, help="Private seed of the hidden cases; 0 draws one for each run and stores it with the results."
+    ).tag(config=True)
+    cell_seconds = Float(30.0, help="Wall seconds that one cell, or one exercise's hidden cases, may take.").tag(
+        config=True
+    )
     submission_seconds = Float(300.0, help="Wall seconds that a whole submission may take.").tag(config=True)
     start_seconds = Float(60.0, help="Wall seconds that a kernel may take to start.").tag(config=True)
     memory_mib = Int(4096, help="Memory that a submission may use, in MiB.").tag(config=True)
     output_mib = Float(2.0, help="Output kept of one submission, in MiB; more is cut.").tag(config=True)
-    submission_mib = Float(20.0, help="Largest submission that is read, in MiB, all its files together.").tag(config=True)
+    submission_mib = Float(20.0, help="Largest submission that is read, in MiB, all its files together.").tag(
+        config=True
+    )
     trust_code = Bool(False, help="Grade even where there is no sandbox.").tag(config=True)
     db_url = Unicode("", help="Gradebook's SQLAlchemy URL; empty for OUT/gradebook.db.").tag(config=True)
 
@@ -64,7 +70,9 @@ def load_settings(root: Path | str = ".", **overrides) -> Settings:
     """
     root = Path(root).resolve()
     try:
-        config = PyFileConfigLoader(CONFIG_FILE, path=str(root)).load_config() if (root / CONFIG_FILE).exists() else None
+        config = (
+            PyFileConfigLoader(CONFIG_FILE, path=str(root)).load_config() if (root / CONFIG_FILE).exists() else None
+        )
         grading = Grading(config=config)
         for name, value in overrides.items():
             if value is not None:
@@ -80,6 +88,10 @@ def load_settings(root: Path | str = ".", **overrides) -> Settings:
             raise UsageError(f"{name} is {values[name]}; give 0 or more")
     for name in ("solutions", "course", "out"):
         values[name] = (root / values[name]).resolve()
-    values["workers"] = values["workers"] or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else values["workers"] or os.cpu_count()
+    values["workers"] = (
+        values["workers"] or len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else values["workers"] or os.cpu_count()
+    )
     values["db_url"] = values["db_url"] or f"sqlite:///{values['out'] / 'gradebook.db'}"
     return Settings(**values)

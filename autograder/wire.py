@@ -42,8 +42,16 @@ def pack_question(
     for case in cases:
         storages: dict[int, str] = {}
         nodes.append([_on(device, _node(value, tensors, storages)) for value in case])
-    meta = dict(cases=nodes, arguments=list(arguments), seed=seed, driver=driver, gradient=gradient, fake_cuda=fake_cuda)
-    return _message(tensors, {**meta, "threads": threads, **({} if count else {"count": False})})
+    meta = {
+        "cases": nodes,
+        "arguments": list(arguments),
+        "seed": seed,
+        "driver": driver,
+        "gradient": gradient,
+        "fake_cuda": fake_cuda,
+        "threads": threads,
+    }
+    return _message(tensors, meta if count else {**meta, "count": False})
 
 
 def without_driver(question: bytes) -> bytes:
@@ -118,12 +126,17 @@ def _node(value, tensors, storages):
         return {"set": sorted(value)}
     if type(value).__module__ == "numpy":
         return {"array": below(torch.from_numpy(value))}
-    raise TypeError(f"a case holds a {type(value).__name__}; use tensors, numbers, text, lists, tuples, dicts, slices, dtypes")
+    raise TypeError(
+        f"a case holds a {type(value).__name__}; use tensors, numbers, text, lists, tuples, dicts, slices, dtypes"
+    )
 
 
 def _tensor_node(t, tensors, storages):
     if hasattr(t, "get_mask"):
-        parts = {"data": _node(t.get_data().detach(), tensors, storages), "mask": _node(t.get_mask(), tensors, storages)}
+        parts = {
+            "data": _node(t.get_data().detach(), tensors, storages),
+            "mask": _node(t.get_mask(), tensors, storages),
+        }
         return {"masked": {**parts, "requires_grad": t.requires_grad}}
     grad = t.requires_grad
     if t.layout == torch.sparse_coo:
@@ -201,7 +214,9 @@ def _read(message):
     return json.loads(header["__metadata__"]["tree"]), tensors
 
 
-READERS = {"event_files": events.run}  # how a list of files' bytes becomes plain data; each raises ValueError on hostile ones
+READERS = {
+    "event_files": events.run
+}  # how a list of files' bytes becomes plain data; each raises ValueError on hostile ones
 
 
 def _files_read(case, reads):
@@ -215,10 +230,14 @@ def _read_lists(node, reader):
     if not isinstance(node, dict):
         return node
     files = node.get("list")
-    if not (isinstance(files, list) and files and all(isinstance(item, dict) and list(item) == ["bytes"] for item in files)):
+    if not (
+        isinstance(files, list) and files and all(isinstance(item, dict) and list(item) == ["bytes"] for item in files)
+    ):
         return {key: _read_lists(item, reader) for key, item in node.items()}
     try:
-        return probe.Pack().describe(reader([base64.b64decode(_string(item["bytes"]), validate=True) for item in files]))
+        return probe.Pack().describe(
+            reader([base64.b64decode(_string(item["bytes"]), validate=True) for item in files])
+        )
     except ValueError as error:
         return {"object": {"type": f"damaged file: {error}", "text": f"a damaged file: {error}"}}
 
@@ -241,7 +260,11 @@ def _seen(case, tensors) -> Seen:
 def _fake(node):
     if node is None:
         return None
-    return {"raised": _string(node["raised"]), "message": _string(node["message"]), "devices": _strings(node["devices"])}
+    return {
+        "raised": _string(node["raised"]),
+        "message": _string(node["message"]),
+        "devices": _strings(node["devices"]),
+    }
 
 
 def _tree(node, tensors) -> Any:
@@ -318,7 +341,9 @@ def _seen_tensor(body, tensors, depth=0) -> SeenTensor:
 
 def _seen_figure(body, tensors) -> SeenFigure:
     panels = tuple(_seen_axes(panel, tensors) for panel in body["panels"])
-    return SeenFigure(panels, **_texts(body, "alt", "title", "x_label", "y_label"), legend=tuple(_strings(body["legend"])))
+    return SeenFigure(
+        panels, **_texts(body, "alt", "title", "x_label", "y_label"), legend=tuple(_strings(body["legend"]))
+    )
 
 
 def _seen_axes(body, tensors) -> SeenAxes:

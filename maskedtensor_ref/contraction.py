@@ -94,7 +94,7 @@ def bilinear(func, x, y, weight, bias=None):
 
 def convolution(func, x, weight, bias=None, *args, **kwargs):
     """A sum of products over a window: specified where the window holds a specified element; padding holds none."""
-    call = lambda ts: func(*ts, None, *args, **kwargs)  # noqa: E731
+    call = lambda ts: func(*ts, None, *args, **kwargs)
     out = product(func, [x, weight], call)
     if isinstance(out, Pair) and "transpose" in func.__name__:  # between strides nothing is summed, so nothing missing
         every = call([torch.ones(t.shape, device=out.data.device) for t in (x, weight)])

@@ -52,7 +52,7 @@ def _cells(data, mask):
     """One string per element; "--" where it is not specified."""
     known = data[mask]
     if known.is_complex():
-        write = lambda v: f"{v.real:.4f}{v.imag:+.4f}j"  # noqa: E731
+        write = lambda v: f"{v.real:.4f}{v.imag:+.4f}j"
     elif known.is_floating_point():
         write = _float_format(known.double())
     else:

@@ -51,6 +51,7 @@ print("torch is the course's release: ", torch.__version__.startswith("2.13"))
 # The first rows show the smallest input that fails, the last ones what to do next. (`try` keeps the notebook going;
 # your own check cells have none.)
 
+
 # %% concepts=["L-G"]
 def plus_one(x):
     """A first attempt: the numbers come out right, and still something is wrong."""
@@ -74,12 +75,14 @@ except AssertionError:
 # %%
 hint(plus_one)
 
+
 # %% exercise="plus_one"
 def plus_one(x):
     """A new tensor in which every element is one larger than in x. The tensor x stays as it was."""
     ### BEGIN SOLUTION
     return x + 1
     ### END SOLUTION
+
 
 # %% check="plus_one"
 check(plus_one)
@@ -150,6 +153,7 @@ print(torch.full((1, 4), 9))
 #
 # {{card two_by_three}}
 
+
 # %% exercise="two_by_three"
 def two_by_three(value):
     """A tensor of 2 rows and 3 columns, dtype float64, that holds `value` in each of its six places.
@@ -160,6 +164,7 @@ def two_by_three(value):
     row = [value, value, value]
     return torch.tensor([row, row], dtype=torch.float64)
     ### END SOLUTION
+
 
 # %% check="two_by_three"
 check(two_by_three)

@@ -81,6 +81,7 @@ print("bytes of its storage: ", b.untyped_storage().nbytes(), "(9 elements, not 
 print("is b contiguous?      ", b.is_contiguous(), "(why: see below)")
 memory_ruler(b, "b")
 
+
 # %% exercise="describe"
 def describe(t):
     """A dict of plain numbers that says where the elements of the tensor t are.
@@ -94,6 +95,7 @@ def describe(t):
     answer["offset_bytes"] = answer["offset"] * answer["element_size"]
     return {**answer, "strides": t.stride(), "contiguous": t.is_contiguous()}
     ### END SOLUTION
+
 
 # %% check="describe"
 check(describe)
@@ -149,6 +151,7 @@ memory_ruler(a.t(), "t")
 #
 # {{card flat_index}}
 
+
 # %% exercise="flat_index"
 def flat_index(index, stride, offset):
     """The number of the cell, an int, in which the element at `index` lies. Plain Python, no torch.
@@ -165,6 +168,7 @@ def flat_index(index, stride, offset):
         offset += i * step
     return offset
     ### END SOLUTION
+
 
 # %% check="flat_index"
 check(flat_index)
@@ -216,6 +220,7 @@ stacked("A corner has a gap, whole rows have none", [memory_ruler(b, "b"), memor
 #
 # {{card is_contiguous_from}}
 
+
 # %% exercise="is_contiguous_from"
 def is_contiguous_from(size, stride):
     """Whether a tensor of this size and these strides, two tuples of ints, is contiguous. Plain Python, no torch."""
@@ -227,6 +232,7 @@ def is_contiguous_from(size, stride):
         expected *= n
     return True
     ### END SOLUTION
+
 
 # %% check="is_contiguous_from"
 check(is_contiguous_from)
@@ -273,6 +279,7 @@ print("c starts where a starts:", c.data_ptr() == a.data_ptr())
 #
 # {{card same_memory}}
 
+
 # %% exercise="same_memory" concepts=["L-12"] facts=["F-05"]
 def same_memory(x, y):
     """Whether the tensors x and y live in the same storage, a bool. An empty storage is shared with nobody."""
@@ -280,6 +287,7 @@ def same_memory(x, y):
     starts = {t.untyped_storage().data_ptr() for t in (x, y)}
     return len(starts) == 1 and 0 not in starts
     ### END SOLUTION
+
 
 # %% check="same_memory"
 check(same_memory)
@@ -362,6 +370,7 @@ stride_view((4, 3), (1, 1), 0, cells=6, name="w")
 #
 # {{card strided_views}}
 
+
 # %% exercise="strided_views"
 def strided_views(rows, cols):
     """The six views of the table, of a fresh (rows, cols) matrix: a dict name -> (size, stride, offset)."""
@@ -375,6 +384,7 @@ def strided_views(rows, cols):
         "blocks": ([rows // 2, cols // 2, 2, 2], [2 * cols, 2, cols, 1], 0),
     }
     ### END SOLUTION
+
 
 # %% check="strided_views"
 check(strided_views)
@@ -430,12 +440,14 @@ print("a.reshape(9):", a.reshape(9), "| still at the address of a:", a.reshape(9
 #
 # {{card ensure_contiguous}}
 
+
 # %% exercise="ensure_contiguous"
 def ensure_contiguous(x):
     """x itself when it is contiguous; otherwise a contiguous copy with the same elements, shape and dtype."""
     ### BEGIN SOLUTION
     return x if x.is_contiguous() else x.clone(memory_format=torch.contiguous_format)
     ### END SOLUTION
+
 
 # %% check="ensure_contiguous"
 check(ensure_contiguous)
@@ -469,6 +481,7 @@ except RuntimeError:
 #
 # {{card can_view}}
 
+
 # %% exercise="can_view"
 def can_view(size, stride, new_shape):
     """Whether torch can `view` a tensor of this size and stride as new_shape. Three tuples of ints >= 0, no torch."""
@@ -486,6 +499,7 @@ def can_view(size, stride, new_shape):
             chunk //= new.pop()
     return chunk == 1
     ### END SOLUTION
+
 
 # %% check="can_view"
 check(can_view)
@@ -521,6 +535,7 @@ for name, tensor in {"y": y, "y.clone()": y.clone()}.items():
 #
 # {{card slim}}
 
+
 # %% exercise="slim"
 def slim(x, n):
     """The first n elements of the 1-d tensor x, 0 <= n <= len(x), in a storage of just n elements.
@@ -530,6 +545,7 @@ def slim(x, n):
     ### BEGIN SOLUTION
     return x.new_empty(n).copy_(x[:n])
     ### END SOLUTION
+
 
 # %% check="slim"
 check(slim)
@@ -596,6 +612,7 @@ for optimiser in (torch.optim.SGD, torch.optim.Adagrad, torch.optim.Adam):
 #
 # {{card memory_budget}}
 
+
 # %% exercise="memory_budget"
 def memory_budget(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib):
     """The bytes that training takes, as a dict of ints: parameters, gradients, state, batch, total; and place.
@@ -612,6 +629,7 @@ def memory_budget(parameters, batch_elements, dtype, optimizer, gpu_mib, ram_mib
     mib = (total := sum(budget.values())) / 2**20
     return {**budget, "total": total, "place": "gpu" if mib <= gpu_mib else "ram" if mib <= ram_mib else "disk"}
     ### END SOLUTION
+
 
 # %% check="memory_budget"
 check(memory_budget)
@@ -684,6 +702,7 @@ print("nc.reshape(-1) copies:", nc.reshape(-1).data_ptr() != nc.data_ptr())
 #
 # {{card fair_timings}}
 
+
 # %% exercise="fair_timings"
 def fair_timings(statements, values, threads, seconds):
     """For each statement (a text) a dict with the keys measurement, median and iqr, in a list, in the same order.
@@ -699,6 +718,7 @@ def fair_timings(statements, values, threads, seconds):
         answers.append({"measurement": measurement, "median": measurement.median, "iqr": measurement.iqr})
     return answers
     ### END SOLUTION
+
 
 # %% check="fair_timings"
 check(fair_timings)
@@ -737,6 +757,7 @@ stacked("Even and odd elements: one storage, no common cell", [even, odd])
 #
 # {{card overlaps}}
 
+
 # %% exercise="overlaps"
 def overlaps(x, y):
     """Whether the tensors x and y, of the same dtype, have a cell of one storage in common: a bool."""
@@ -747,6 +768,7 @@ def overlaps(x, y):
     of_x, of_y = (cells.as_strided(t.shape, t.stride(), t.storage_offset()) for t in (x, y))
     return not set(of_x.flatten().tolist()).isdisjoint(of_y.flatten().tolist())
     ### END SOLUTION
+
 
 # %% check="overlaps"
 check(overlaps)

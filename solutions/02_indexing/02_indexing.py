@@ -77,6 +77,7 @@ print("row 0, columns 1 up to 4:  ", x[0, 1:4])
 print("row 0, every second column:", x[0, ::2])
 print("the last row:              ", x[-1])
 
+
 # %% exercise="every_kth_of_last_row"
 def every_kth_of_last_row(x, k):
     """Every k-th element of the last row of x, beginning with its first, as a view of x.
@@ -86,6 +87,7 @@ def every_kth_of_last_row(x, k):
     ### BEGIN SOLUTION
     return x[-1, ::k]
     ### END SOLUTION
+
 
 # %% check="every_kth_of_last_row"
 check(every_kth_of_last_row)
@@ -133,6 +135,7 @@ index_overlay(small, small % 5 == 0, name="small", result="fives")
 #
 # {{card multiples_of}}
 
+
 # %% exercise="multiples_of"
 def multiples_of(x, k):
     """All elements of x that are multiples of k, row by row, in one dimension.
@@ -144,6 +147,7 @@ def multiples_of(x, k):
         raise ValueError("multiples of 0 are not defined here: give another k")
     return x[x % k == 0]
     ### END SOLUTION
+
 
 # %% check="multiples_of"
 check(multiples_of)
@@ -187,6 +191,7 @@ print("the root, squared: ", guess.long() * guess.long())
 #
 # {{card perfect_squares}}
 
+
 # %% exercise="perfect_squares"
 def perfect_squares(x):
     """All elements of x that are perfect squares (0, 1, 4, 9 ...), row by row, in one dimension.
@@ -197,6 +202,7 @@ def perfect_squares(x):
     root = x.clamp(min=0).double().sqrt().round().long()
     return x[root * root == x]
     ### END SOLUTION
+
 
 # %% check="perfect_squares"
 check(perfect_squares)
@@ -254,6 +260,7 @@ print("b[2, 1] now:", b[2, 1].item(), "| a[4, 4] now:", a[4, 4].item())
 #
 # {{card zero_block}}
 
+
 # %% exercise="zero_block"
 def zero_block(x, rows, cols):
     """Set the block of x where rows and cols cross to 0, in x itself, and return x.
@@ -264,6 +271,7 @@ def zero_block(x, rows, cols):
     x[rows, cols] = 0
     return x
     ### END SOLUTION
+
 
 # %% check="zero_block"
 check(zero_block)
@@ -300,6 +308,7 @@ except RuntimeError as error:
 
 # %%
 predict("P1", "b")
+
 
 # %% concepts=["L-18", "L-19"] facts=["F-18"]
 def shares_memory(x, y):
@@ -354,6 +363,7 @@ for text, row in {"a[twenty, :]": a[twenty, :], "a[2, :]": a[2, :], "a[2:3, :]":
 #
 # {{card keep_row}}
 
+
 # %% exercise="keep_row"
 def keep_row(a, i):
     """Row i of a as a view of shape (1, n).
@@ -363,6 +373,7 @@ def keep_row(a, i):
     ### BEGIN SOLUTION
     return a[i].unsqueeze(0)
     ### END SOLUTION
+
 
 # %% check="keep_row"
 check(keep_row)
@@ -415,6 +426,7 @@ print("torch, two lists together:   ", tuple(t[:, [0, 1, 2], [0, 1, 3]].shape))
 #
 # {{card result_shape}}
 
+
 # %% exercise="result_shape"
 def result_shape(shape, index):
     """The shape of x[index] for a tensor x of the given shape, as a tuple, found without making a tensor.
@@ -444,6 +456,7 @@ def result_shape(shape, index):
         result.insert(places[0] if len(set(places)) == 1 else 0, size)
     return tuple(result)
     ### END SOLUTION
+
 
 # %% check="result_shape"
 check(result_shape)
@@ -500,6 +513,7 @@ print("scatter_add_:          ", counts.scatter_add_(0, places, ones))
 #
 # {{card histogram}}
 
+
 # %% exercise="histogram"
 def histogram(values, bins):
     """How often each of 0, 1 ... bins - 1 comes in values, as an int64 tensor of shape (bins,).
@@ -510,6 +524,7 @@ def histogram(values, bins):
     counts = torch.zeros(bins, dtype=torch.int64)
     return counts.scatter_add_(0, values, torch.ones_like(values))
     ### END SOLUTION
+
 
 # %% check="histogram"
 check(histogram)
@@ -564,6 +579,7 @@ print(grid)
 #
 # {{card set_grid}}
 
+
 # %% exercise="set_grid"
 def set_grid(x, rows, cols, value):
     """Write value to x wherever a row of rows and a column of cols cross, in x itself, and return x.
@@ -578,6 +594,7 @@ def set_grid(x, rows, cols, value):
     x[r, c] = value
     return x
     ### END SOLUTION
+
 
 # %% check="set_grid"
 check(set_grid)
@@ -615,6 +632,7 @@ index_overlay(torch.zeros(3, 4, dtype=torch.int64), ([0, 1, 2], [3, 0, 3]), name
 #
 # {{card one_hot}}
 
+
 # %% exercise="one_hot"
 def one_hot(labels, classes):
     """A float32 tensor of shape (n, classes): in row r a 1 in column labels[r], and 0 elsewhere.
@@ -627,6 +645,7 @@ def one_hot(labels, classes):
     result[rows, labels] = 1
     return result
     ### END SOLUTION
+
 
 # %% check="one_hot"
 check(one_hot)
@@ -683,6 +702,7 @@ print(x)
 #
 # {{card rearranged}}
 
+
 # %% exercise="rearranged"
 def rearranged(x, how, i, j):
     """The rows of x moved about, with no more copying than needed.
@@ -701,6 +721,7 @@ def rearranged(x, how, i, j):
     rows = x[i:j]
     return rows if how == "crop" else rows.flip(0)
     ### END SOLUTION
+
 
 # %% check="rearranged"
 check(rearranged)
@@ -764,6 +785,7 @@ print("log, then where:", gradient_of(lambda x: torch.where(mask, x.log(), 0), [
 #
 # {{card select}}
 
+
 # %% exercise="select"
 def select(x, mask, story):
     """What counts of x, as the story asks. True in mask means that the element counts.
@@ -780,6 +802,7 @@ def select(x, mask, story):
     harmless = torch.where(mask, x, 0 if story == "fill" else 1)
     return harmless.log() if story == "log" else harmless
     ### END SOLUTION
+
 
 # %% check="select"
 check(select)
@@ -819,6 +842,7 @@ print("scatter 7, 8, 9 to the places 2, 0, 3:", moved)
 #
 # {{card compact}}
 
+
 # %% exercise="compact"
 def compact(x, mask):
     """The elements of x where mask is True, in their order, as x[mask] would give them, but built from a running sum.
@@ -832,6 +856,7 @@ def compact(x, mask):
     result = torch.zeros(n + 1, dtype=x.dtype, device=x.device)
     return result.scatter(0, places, x)[:n]
     ### END SOLUTION
+
 
 # %% check="compact"
 check(compact)

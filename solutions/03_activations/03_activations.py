@@ -82,6 +82,7 @@ print("in place:", y, "| x is now", x, "| y is x:", y is x)
 #
 # {{card log_three_ways}}
 
+
 # %% exercise="log_three_ways"
 def log_three_ways(x):
     """The natural logarithm of x in three ways: (by the function, by the method, in place).
@@ -94,6 +95,7 @@ def log_three_ways(x):
     x.log_()
     return by_function, by_method, x
     ### END SOLUTION
+
 
 # %% check="log_three_ways"
 check(log_three_ways)
@@ -154,6 +156,7 @@ for name, other in {"0.5": 0.5, "-1": -1, "a float64 tensor": torch.zeros(3, dty
 #
 # {{card choose}}
 
+
 # %% exercise="choose"
 def choose(condition, x, y):
     """x where condition is True, y elsewhere, at the shape to which all three broadcast.
@@ -164,6 +167,7 @@ def choose(condition, x, y):
     ### BEGIN SOLUTION
     return torch.where(condition, x, y)
     ### END SOLUTION
+
 
 # %% check="choose"
 check(choose)
@@ -212,6 +216,7 @@ explore_activation()
 #
 # {{card sigmoid_tau}}
 
+
 # %% exercise="sigmoid_tau"
 def sigmoid_tau(x, tau):
     """The sigmoid of x with temperature tau: the plain sigmoid for tau = 1, steeper for smaller tau.
@@ -225,6 +230,7 @@ def sigmoid_tau(x, tau):
     return torch.sigmoid(x / tau)
     ### END SOLUTION
 
+
 # %% check="sigmoid_tau"
 check(sigmoid_tau)
 
@@ -232,6 +238,7 @@ check(sigmoid_tau)
 # The same thought moves the step to another place: where is the 0.5 to be? (Objective 3.)
 #
 # {{card sigmoid_shift}}
+
 
 # %% exercise="sigmoid_shift"
 def sigmoid_shift(x, b):
@@ -242,6 +249,7 @@ def sigmoid_shift(x, b):
     ### BEGIN SOLUTION
     return torch.sigmoid(x - b)
     ### END SOLUTION
+
 
 # %% check="sigmoid_shift"
 check(sigmoid_shift)
@@ -260,6 +268,7 @@ check(sigmoid_shift)
 
 # %%
 predict("P2", "b")
+
 
 # %% facts=["F-25"]
 def naive(x):
@@ -295,6 +304,7 @@ activation({"1 / (1 + exp(-x))": naive, "torch.sigmoid": torch.sigmoid}, -120, 2
 # | x ≥ 0 | 1 / (1 + exp(-x)) | nothing above 0 |
 # | x < 0 | exp(x) / (1 + exp(x)) | nothing above 0 |
 
+
 # %%
 def hopeful(x):
     return torch.where(x >= 0, 1 / (1 + torch.exp(-x)), torch.exp(x) / (1 + torch.exp(x)))
@@ -311,6 +321,7 @@ print("where, at the end:", *value_and_gradient(hopeful, [-100.0, 0.0, 100.0]))
 #
 # {{card stable_sigmoid}}
 
+
 # %% exercise="stable_sigmoid"
 def stable_sigmoid(x):
     """The sigmoid of x, built from exp, where and arithmetic, with values and gradients that are right everywhere.
@@ -323,12 +334,14 @@ def stable_sigmoid(x):
     return torch.where(positive, 1, z) / (1 + z)
     ### END SOLUTION
 
+
 # %% check="stable_sigmoid"
 check(stable_sigmoid)
 
 # %% [markdown]
 # **Where it breaks.** `x.abs()` is tempting: exp(-|x|) is never above 1. But |x| has a bend at 0, where torch takes
 # its slope as 0, and an untrained network has many zeros.
+
 
 # %%
 def with_abs(x):
@@ -395,6 +408,7 @@ print("the same, 1000 lower:  ", torch.exp(x - 1000) / torch.exp(x - 1000).sum()
 #
 # {{card my_softmax}}
 
+
 # %% exercise="my_softmax"
 def my_softmax(x, dim):
     """The softmax of x along dim, of the shape and dtype of x.
@@ -406,6 +420,7 @@ def my_softmax(x, dim):
     e = torch.exp(x - x.amax(dim, keepdim=True))
     return e / e.sum(dim, keepdim=True)
     ### END SOLUTION
+
 
 # %% check="my_softmax"
 check(my_softmax)
@@ -436,6 +451,7 @@ print("with keepdim:    ", m.sum(1, keepdim=True).tolist(), "shape", tuple(m.sum
 # %% [markdown]
 # {{card normalised}}
 
+
 # %% exercise="normalised"
 def normalised(x, which):
     """x with each row (which = "rows") or each column (which = "columns") divided by its own sum.
@@ -446,6 +462,7 @@ def normalised(x, which):
     dim = {"rows": 1, "columns": 0}[which]
     return x / x.sum(dim, keepdim=True)
     ### END SOLUTION
+
 
 # %% check="normalised"
 check(normalised)
@@ -474,6 +491,7 @@ for module in (torch.nn.ReLU(), softmax, torch.nn.Linear(4, 2)):
 # `__init__`, that one begins with `super().__init__()`. (In older code you will find `super(Doubled,
 # self).__init__()`, which means the same.)
 
+
 # %% concepts=["L-26"] facts=["F-35"]
 class Times(torch.nn.Module):
     def __init__(self, factor):
@@ -494,6 +512,7 @@ print(torch.nn.Sequential(Times(2), torch.nn.ReLU())(torch.tensor([-1.0, 3.0])))
 #
 # {{card MyReLU}}
 
+
 # %% exercise="MyReLU"
 class MyReLU(torch.nn.Module):
     """ReLU as a module without state, and as a function: MyReLU()(x) and MyReLU.functional(x) are equal.
@@ -510,7 +529,9 @@ class MyReLU(torch.nn.Module):
     @staticmethod
     def functional(x):
         return torch.where(x <= 0, 0, x)  # NaN is not at most 0, so it stays
+
     ### END SOLUTION
+
 
 # %% check="MyReLU"
 check(MyReLU)
@@ -552,6 +573,7 @@ for name, form in forms.items():
 # This time you do not write a solution but an *input* (objective 4). The check runs LinearNormalize on what you give
 # it. It does not matter which counter-example you find.
 
+
 # %% concepts=["L-34"]
 def linear_normalize(x):
     return x / x.sum()
@@ -562,6 +584,7 @@ for numbers in ([1.0, 3.0], [2.0, 2.0, 4.0]):
 
 # %% [markdown]
 # {{card counter_example}}
+
 
 # %% exercise="counter_example"
 def counter_example(claim, n):
@@ -580,6 +603,7 @@ def counter_example(claim, n):
     }[claim]
     return x
     ### END SOLUTION
+
 
 # %% check="counter_example"
 check(counter_example)
@@ -625,6 +649,7 @@ show_figure(fig, alt)
 #
 # {{card sigmoid_figure}}
 
+
 # %% exercise="sigmoid_figure"
 def sigmoid_figure(x, what, values):
     """A row of panels, one for each of values, and a description: (fig, alt).
@@ -647,6 +672,7 @@ def sigmoid_figure(x, what, values):
     effect = "the smaller tau is, the steeper the step at 0" if what == "tau" else "the step stands at x = b"
     return fig, f"Sigmoid and plain sigmoid over x, panels for {what} = {', '.join(map(str, values))}: {effect}."
     ### END SOLUTION
+
 
 # %% check="sigmoid_figure"
 check(sigmoid_figure)
@@ -693,6 +719,7 @@ print("logarithms without detour:", torch.log_softmax(logits, 1))
 #
 # {{card log_softmax_and_loss}}
 
+
 # %% exercise="log_softmax_and_loss"
 def log_softmax_and_loss(logits, labels):
     """The logarithm of the softmax of each row, and the mean negative log-likelihood of the labels: (log_p, loss).
@@ -706,6 +733,7 @@ def log_softmax_and_loss(logits, labels):
     rows = torch.arange(len(labels), device=labels.device)
     return log_p, -log_p[rows, labels].mean()
     ### END SOLUTION
+
 
 # %% check="log_softmax_and_loss"
 check(log_softmax_and_loss)
@@ -744,6 +772,7 @@ for T in (0.1, 1.0, 10.0, 1000.0):
 #
 # {{card entropy}}
 
+
 # %% exercise="entropy"
 def entropy(logits, temperature):
     """The entropy of softmax(logits / temperature) along the last dimension, in nats.
@@ -757,6 +786,7 @@ def entropy(logits, temperature):
     log_p = torch.log_softmax(logits / temperature, dim=-1)
     return -(log_p.exp() * log_p).sum(-1)
     ### END SOLUTION
+
 
 # %% check="entropy"
 check(entropy)

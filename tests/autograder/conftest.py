@@ -29,7 +29,11 @@ def tiny(tmp_path_factory):
 def tiny_settings(tiny, tmp_path_factory):
     """Short limits, and trusted code where there is no sandbox: the tests' own code runs here."""
     return load_settings(
-        tmp_path_factory.mktemp("course"), solutions=tiny.folder.parent, cell_seconds=3, submission_seconds=60, trust_code=True
+        tmp_path_factory.mktemp("course"),
+        solutions=tiny.folder.parent,
+        cell_seconds=3,
+        submission_seconds=60,
+        trust_code=True,
     )
 
 
@@ -43,11 +47,25 @@ def handed_in(tiny):
             graded = cell["metadata"].get("nbgrader", {})
             if blank and graded.get("solution"):
                 head = cell["source"].split("### BEGIN")[0]
-                cell["source"] = head + "raise NotImplementedError()" if cell["cell_type"] == "code" else "YOUR ANSWER HERE"
+                cell["source"] = (
+                    head + "raise NotImplementedError()" if cell["cell_type"] == "code" else "YOUR ANSWER HERE"
+                )
             cell["source"] = dict(answers).get(graded.get("grade_id"), cell["source"])
         after = next(i for i, c in enumerate(cells) if c["metadata"].get("nbgrader", {}).get("grade_id") == "setup") + 1
-        new = [{"cell_type": "code", "source": text, "metadata": {}, "outputs": [], "execution_count": None, "id": f"new{i}"} for i, text in enumerate(extra)]
-        return json.dumps({"cells": cells[:after] + new + cells[after:], "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+        new = [
+            {
+                "cell_type": "code",
+                "source": text,
+                "metadata": {},
+                "outputs": [],
+                "execution_count": None,
+                "id": f"new{i}",
+            }
+            for i, text in enumerate(extra)
+        ]
+        return json.dumps(
+            {"cells": cells[:after] + new + cells[after:], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+        )
 
     return build
 

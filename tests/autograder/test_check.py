@@ -125,7 +125,9 @@ def test_a_missing_checks_file_says_where_it_belongs(tmp_path):
 
 def test_student_text_is_escaped():
     table = Table("<b>", (("<script>", "<img src=x>"),), "<i>")
-    assert "<script>" not in table._repr_html_() and "<img" not in table._repr_html_() and "&lt;img" in table._repr_html_()
+    assert (
+        "<script>" not in table._repr_html_() and "<img" not in table._repr_html_() and "&lt;img" in table._repr_html_()
+    )
 
 
 def test_code_in_a_text_is_shown_as_code():

@@ -45,7 +45,9 @@ def test_grade_has_the_options_of_the_contract(capsys, monkeypatch):
     assert all(option in out for option in GRADE_OPTIONS)
 
 
-@pytest.mark.parametrize("name", re.findall(r"(?:`|-m )autograder (\w+)", (ROOT / "README.md").read_text(encoding="utf-8")))
+@pytest.mark.parametrize(
+    "name", re.findall(r"(?:`|-m )autograder (\w+)", (ROOT / "README.md").read_text(encoding="utf-8"))
+)
 def test_the_readme_names_only_verbs_that_there_are(name):
     assert name in VERBS
 
@@ -57,7 +59,10 @@ WRONG = {
     "a missing option": (["grade", "02_indexing"], "--submissions"),
     "a missing folder": (["grade", "02_indexing", "--submissions", "no/such/folder"], "does not exist"),
     "a setting below zero": (["grade", "02_indexing", "--submissions", "docs", "--cell-seconds", "-1"], "above 0"),
-    "a setting of the wrong kind": (["grade", "02_indexing", "--submissions", "docs", "--workers", "many"], "--workers"),
+    "a setting of the wrong kind": (
+        ["grade", "02_indexing", "--submissions", "docs", "--workers", "many"],
+        "--workers",
+    ),
     "an unknown device": (["grade", "02_indexing", "--submissions", "docs", "--device", "tpu"], "tpu"),
     "an unknown LMS": (["collect", "README.md", "02_indexing", "--lms", "ilias"], "moodle"),
     "nothing graded yet": (["report", "02_indexing", "--out", "no/such/class"], "autograder grade"),
@@ -93,7 +98,9 @@ def test_list_as_json_has_ids_numbers_points_and_cells(capsys):
 def test_doctor_says_how_this_machine_stands(capsys):
     code, out, _ = said(capsys, "doctor")
     text = " ".join(out.split())
-    assert code == 0 and all(word in text for word in ("Python", "torch", "CUDA", "kernel python3", "andbox", "memory", "free"))
+    assert code == 0 and all(
+        word in text for word in ("Python", "torch", "CUDA", "kernel python3", "andbox", "memory", "free")
+    )
 
 
 def test_a_missing_package_is_named_with_the_cure(capsys, monkeypatch):

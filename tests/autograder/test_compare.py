@@ -87,8 +87,20 @@ BY_PROPERTY = [
     (p.gradient, "gradient", lambda x: x * x, lambda x: x * x.detach(), {"gradient": True}),
     (p.gradient, "gradient", lambda x: x * 1, lambda x: x.detach() * 1, {"gradient": True}),
     (p.same_requires_grad, "requires_grad", lambda x: x * 1, lambda x: x.detach() * 1, {"gradient": True}),
-    (p.finite_gradient, "gradient", lambda x: x - x, lambda x: torch.where(x > 9, x / 0 * 0, x - x), {"gradient": True}),
-    (p.device_agnostic, "device", lambda x: x + torch.zeros(3, device=x.device), lambda x: x + torch.zeros(3), {"fake_cuda": True}),
+    (
+        p.finite_gradient,
+        "gradient",
+        lambda x: x - x,
+        lambda x: torch.where(x > 9, x / 0 * 0, x - x),
+        {"gradient": True},
+    ),
+    (
+        p.device_agnostic,
+        "device",
+        lambda x: x + torch.zeros(3, device=x.device),
+        lambda x: x + torch.zeros(3),
+        {"fake_cuda": True},
+    ),
     (p.device_agnostic, "device", in_brackets, lambda x: in_brackets(x, "cpu"), {"fake_cuda": True}),
 ]
 
@@ -128,7 +140,9 @@ def test_what_fails_on_a_fake_gpu_alone_writes_nothing_into_the_notebook(caplog)
     logger = logging.getLogger("torch._subclasses.fake_tensor")  # torch lets it write to stderr, whatever the level
     logger.addHandler(caplog.handler)
     try:
-        failed = seen(lambda x: x + torch.zeros(3 + x.is_cuda, device=x.device), torch.ones(3), fake_cuda=True).fake_cuda
+        failed = seen(
+            lambda x: x + torch.zeros(3 + x.is_cuda, device=x.device), torch.ones(3), fake_cuda=True
+        ).fake_cuda
     finally:
         logger.removeHandler(caplog.handler)
     assert failed["raised"] and not caplog.records

@@ -8,7 +8,7 @@ import pytest
 from autograder import export
 from autograder.errors import UsageError
 
-SCORES = {"bob": 7.5, "ada": 10.0, "O'Brien, \"Pat\"": 0.0, "=cmd|' /C calc'!A0": 1.0, "-carl": 1 / 3}
+SCORES = {"bob": 7.5, "ada": 10.0, 'O\'Brien, "Pat"': 0.0, "=cmd|' /C calc'!A0": 1.0, "-carl": 1 / 3}
 
 EXPECTED = {
     "moodle": [

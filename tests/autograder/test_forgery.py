@@ -116,7 +116,9 @@ def test_right_answers_beside_it_keep_their_points(name, tiny, tiny_settings, ha
 
 
 def test_the_executed_notebook_holds_no_reference_and_no_hidden_case(tiny, tiny_settings, handed_in):
-    snoop = "import gc\nprint([o for o in gc.get_objects() if isinstance(o, str) and 'select(0, x.shape[0] - 1)' in o][:3])"
+    snoop = (
+        "import gc\nprint([o for o in gc.get_objects() if isinstance(o, str) and 'select(0, x.shape[0] - 1)' in o][:3])"
+    )
     report = grade_submission(Submission("eve", "10_tiny", handed_in(extra=[snoop])), tiny, tiny_settings, seed=3)
     outputs = json.dumps([c.get("outputs") for c in json.loads(report.notebook)["cells"]])
     assert "x.shape[0]" not in outputs.replace("select(0, x.shape[0] - 1)' in o", "")

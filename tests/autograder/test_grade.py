@@ -49,7 +49,10 @@ ONE_BAD_CELL = {
         "time limit",
     ),
     "ends its process": ("import os\ndef every_kth(x, k):\n    os._exit(3)", "process ended"),
-    "kills its process": ("import os, signal\ndef every_kth(x, k):\n    os.kill(os.getpid(), signal.SIGKILL)", "process ended"),
+    "kills its process": (
+        "import os, signal\ndef every_kth(x, k):\n    os.kill(os.getpid(), signal.SIGKILL)",
+        "process ended",
+    ),
     "exits": ("import sys\ndef every_kth(x, k):\n    sys.exit()", "SystemExit"),
     "never ends at the top level": ("while True: pass", ""),
     "kills at the top level": ("import os\nos._exit(1)", ""),
@@ -107,7 +110,12 @@ def test_a_reply_that_is_forged_is_just_another_answer(graded):
 
 
 def test_what_an_earlier_cell_leaves_behind_changes_no_score(graded):
-    report = graded(extra=["import torch\ntorch.set_default_dtype(torch.float64)\ntorch.set_grad_enabled(False)", "sum = list = dict = len = None\nimport builtins"])
+    report = graded(
+        extra=[
+            "import torch\ntorch.set_default_dtype(torch.float64)\ntorch.set_grad_enabled(False)",
+            "sum = list = dict = len = None\nimport builtins",
+        ]
+    )
     assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3)
 
 
@@ -127,7 +135,9 @@ def test_outputs_that_were_handed_in_are_gone_even_where_no_cell_ran(tiny, tiny_
     notebook = json.loads(handed_in(extra=["import time\ntime.sleep(30)"]))
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
-            cell["outputs"] = [{"output_type": "execute_result", "data": {"text/plain": "5.0"}, "metadata": {}, "execution_count": 1}]
+            cell["outputs"] = [
+                {"output_type": "execute_result", "data": {"text/plain": "5.0"}, "metadata": {}, "execution_count": 1}
+            ]
     submission = Submission("ada", "10_tiny", json.dumps(notebook))
     report = grade_submission(submission, tiny, replace(tiny_settings, submission_seconds=1), seed=7)
     assert report.score == 0 and '"5.0"' not in report.notebook

@@ -81,7 +81,9 @@ def test_a_class_is_graded_kept_regraded_and_taken_back(course, handed, handed_i
 
     with sqlite3.connect(course.out / "gradebook.db") as connection:  # as formgrader does
         cell = "(select id from base_cell where name = 'why_copies')"
-        connection.execute(f"update grade set manual_score = 1.0, needs_manual_grade = 0 where cell_id = {cell} and auto_score is null")
+        connection.execute(
+            f"update grade set manual_score = 1.0, needs_manual_grade = 0 where cell_id = {cell} and auto_score is null"
+        )
     connection.close()
     _, text, results = graded(course, folder)
     assert "4 of them unchanged and kept" in text
@@ -106,7 +108,10 @@ def test_a_class_is_graded_kept_regraded_and_taken_back(course, handed, handed_i
     graded(course, folder)
     path = course.solutions / LECTURE / "exercises.py"
     before = path.read_text(encoding="utf-8")
-    path.write_text(before.replace("yield rng.matrix(rows, columns), rng.integer(1, 3)", "yield rng.matrix(rows, columns), 1"), encoding="utf-8")
+    path.write_text(
+        before.replace("yield rng.matrix(rows, columns), rng.integer(1, 3)", "yield rng.matrix(rows, columns), 1"),
+        encoding="utf-8",
+    )
     try:
         _, text, results = graded(course, folder, regrade=True)
     finally:
@@ -118,10 +123,14 @@ def test_a_class_is_graded_kept_regraded_and_taken_back(course, handed, handed_i
 def test_a_locked_gradebook_loses_nothing_and_the_next_call_goes_on(course, handed, handed_in, monkeypatch):
     folder = handed(eve=handed_in())
     written = grading.gradebook.write
-    monkeypatch.setattr(grading.gradebook, "write", lambda *a, **k: (_ for _ in ()).throw(GradebookError("the gradebook is locked")))
+    monkeypatch.setattr(
+        grading.gradebook, "write", lambda *a, **k: (_ for _ in ()).throw(GradebookError("the gradebook is locked"))
+    )
     with pytest.raises(GradebookError, match="locked"):
         graded(course, folder)
-    assert list(ledger.Ledger(course.out, LECTURE).unentered()), "what was graded is in the ledger, and waits for the gradebook"
+    assert list(ledger.Ledger(course.out, LECTURE).unentered()), (
+        "what was graded is in the ledger, and waits for the gradebook"
+    )
     monkeypatch.setattr(grading.gradebook, "write", written)
     _, text, results = graded(course, folder)
     assert results["eve"]["score"] == 5 and auto_scores(course)["eve", "check_every_kth"] == 2

@@ -42,11 +42,17 @@ def imports(path, late=False):
         elif isinstance(node, ast.ImportFrom):
             base = ".".join(package.split(".")[: len(package.split(".")) - node.level + 1]) if node.level else ""
             module = ".".join(filter(None, (base, node.module)))
-            yield from (f"{module}.{alias.name}" if f"{module}.{alias.name}" in MODULES else module for alias in node.names)
+            yield from (
+                f"{module}.{alias.name}" if f"{module}.{alias.name}" in MODULES else module for alias in node.names
+            )
 
 
 def test_there_is_no_cycle():
-    graph = {name: {i for i in imports(path) if i in MODULES and i != name} for name, path in MODULES.items() if not name.endswith(("__main__", "cli"))}
+    graph = {
+        name: {i for i in imports(path) if i in MODULES and i != name}
+        for name, path in MODULES.items()
+        if not name.endswith(("__main__", "cli"))
+    }
     done, path = set(), []
 
     def visit(name):
@@ -90,5 +96,13 @@ def test_what_a_student_needs_imports_no_engine():
         if name not in reached:
             reached.add(name)
             waiting += [i for i in imports(MODULES[name]) if i in MODULES]
-    engine = {"autograder.judge", "autograder.exercises", "autograder.kernels", "autograder.grade", "autograder.farm", "autograder.gradebook", "autograder.release"}
+    engine = {
+        "autograder.judge",
+        "autograder.exercises",
+        "autograder.kernels",
+        "autograder.grade",
+        "autograder.farm",
+        "autograder.gradebook",
+        "autograder.release",
+    }
     assert not reached & engine

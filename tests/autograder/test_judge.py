@@ -22,7 +22,9 @@ def asked(lecture):
 
 
 def verdict(asked, function, cells=()):
-    return judge.verdict(asked, judge.answers(asked, Reply(asked.exercise.id, probe.answer(function, asked.message))), cells)
+    return judge.verdict(
+        asked, judge.answers(asked, Reply(asked.exercise.id, probe.answer(function, asked.message))), cells
+    )
 
 
 def test_the_reference_earns_every_point(asked):
@@ -73,8 +75,16 @@ def test_rules_about_the_source_count_where_the_values_are_right(lecture):
     asked = judge.question(exercise, 5)
     loop = "def multiples_of(x, k):\n    for v in x:\n        pass\n    return x[x % k == 0]"
     assert verdict(asked, exercise.function, [loop]).score == 0
-    assert verdict(asked, exercise.function, ["%time 1\n!ls\n" + loop, "def multiples_of(x, k): return x[x % k == 0]"]).score > 0
-    assert verdict(asked, exercise.function, ["def multiples_of(x, k): return h(x)", "h = lambda x: [v for v in x]"]).score == 0
+    assert (
+        verdict(
+            asked, exercise.function, ["%time 1\n!ls\n" + loop, "def multiples_of(x, k): return x[x % k == 0]"]
+        ).score
+        > 0
+    )
+    assert (
+        verdict(asked, exercise.function, ["def multiples_of(x, k): return h(x)", "h = lambda x: [v for v in x]"]).score
+        == 0
+    )
 
 
 def test_cases_are_reproducible_from_the_seed_and_differ_between_students(lecture):

@@ -43,7 +43,12 @@ def test_a_tensor_arrives_with_its_values_and_its_layout_in_memory(name):
     arrived = []
     seen = seen_of(t, function=lambda x: arrived.append(x) or x)
     (there,) = arrived
-    assert (there.dtype, there.shape, there.stride(), there.storage_offset()) == (t.dtype, t.shape, t.stride(), t.storage_offset())
+    assert (there.dtype, there.shape, there.stride(), there.storage_offset()) == (
+        t.dtype,
+        t.shape,
+        t.stride(),
+        t.storage_offset(),
+    )
     assert torch.equal(torch.nan_to_num(there.to(torch.complex64)), torch.nan_to_num(t.to(torch.complex64)))
     assert seen.result.shape == tuple(t.shape) and seen.result.stride == tuple(t.stride())
     assert seen.result.same_as == "a0"
@@ -63,8 +68,25 @@ def test_a_call_never_touches_the_callers_tensors():
     assert seen.inputs["a0"].value.tolist() == [1, 1, 1]
 
 
-VALUES = [None, True, 3, -1.5, "text", (1, 2), [1, [2]], {"a": 1, 2: None}, slice(1, None, 2), Ellipsis, torch.float64,
-          torch.device("cpu"), torch.strided, 1 + 2j, {1, 2}, torch.Size([2, 3]), np.arange(3)]
+VALUES = [
+    None,
+    True,
+    3,
+    -1.5,
+    "text",
+    (1, 2),
+    [1, [2]],
+    {"a": 1, 2: None},
+    slice(1, None, 2),
+    Ellipsis,
+    torch.float64,
+    torch.device("cpu"),
+    torch.strided,
+    1 + 2j,
+    {1, 2},
+    torch.Size([2, 3]),
+    np.arange(3),
+]
 
 
 @pytest.mark.parametrize("value", VALUES, ids=repr)
@@ -128,9 +150,33 @@ def test_equal_behaviour_gives_equal_bytes():
 
 # ---- hostile answers ------------------------------------------------------------------------------------------------
 
-PLAIN = {"raised": None, "result": 1, "inputs": [], "gradients": {}, "ops": {}, "new_bytes": 0, "warnings": [], "seconds": 0.0, "fake_cuda": None}
-TENSOR = {"dtype": "float32", "shape": [2], "layout": "strided", "device": "cpu", "kind": "tensor", "requires_grad": False,
-          "is_leaf": True, "grad_fn": "", "same_as": "", "stride": [1], "offset": 0, "storage": "new0", "storage_bytes": 8, "value": "t0"}
+PLAIN = {
+    "raised": None,
+    "result": 1,
+    "inputs": [],
+    "gradients": {},
+    "ops": {},
+    "new_bytes": 0,
+    "warnings": [],
+    "seconds": 0.0,
+    "fake_cuda": None,
+}
+TENSOR = {
+    "dtype": "float32",
+    "shape": [2],
+    "layout": "strided",
+    "device": "cpu",
+    "kind": "tensor",
+    "requires_grad": False,
+    "is_leaf": True,
+    "grad_fn": "",
+    "same_as": "",
+    "stride": [1],
+    "offset": 0,
+    "storage": "new0",
+    "storage_bytes": 8,
+    "value": "t0",
+}
 
 
 def message(result, tensors=None):
@@ -156,8 +202,19 @@ HOSTILE = {
     "a tensor of another dtype": message({"tensor": TENSOR}, {"t0": torch.zeros(2, dtype=torch.int64)}),
     "a shape below zero": message({"tensor": {**TENSOR, "shape": [-2]}}, {"t0": torch.zeros(2)}),
     "a dtype that is a function": message({"tensor": {**TENSOR, "dtype": "load"}}, {"t0": torch.zeros(2)}),
-    "parts of parts of parts": message({"tensor": {**TENSOR, "parts": {"a": {"tensor": {**TENSOR, "parts": {"b": {"tensor": {
-        **TENSOR, "parts": {"c": {"tensor": TENSOR}}}}}}}}}}, {"t0": torch.zeros(2)}),
+    "parts of parts of parts": message(
+        {
+            "tensor": {
+                **TENSOR,
+                "parts": {
+                    "a": {
+                        "tensor": {**TENSOR, "parts": {"b": {"tensor": {**TENSOR, "parts": {"c": {"tensor": TENSOR}}}}}}
+                    }
+                },
+            }
+        },
+        {"t0": torch.zeros(2)},
+    ),
     "a key that cannot be one": message({"dict": [[{"list": []}, 1]]}),
     "a list nested too deeply": deep(5000),
     "a count that is a text": message({"tensor": {**TENSOR, "offset": "0"}}, {"t0": torch.zeros(2)}),
@@ -183,8 +240,14 @@ def test_no_bytes_at_all_raise_anything_but_unreadable(data):
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3)
-    | st.dictionaries(st.sampled_from(["list", "tuple", "dict", "tensor", "set", "slice", "array", "object", "size", "x"]), inner, max_size=2),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["list", "tuple", "dict", "tensor", "set", "slice", "array", "object", "size", "x"]),
+            inner,
+            max_size=2,
+        )
+    ),
     max_leaves=8,
 )
 
@@ -193,4 +256,7 @@ JSON = st.recursive(
 @settings(max_examples=200, deadline=None)
 def test_no_tree_at_all_raises_anything_but_unreadable(tree):
     answers = wire.read_answers("f", message(tree), 1)
-    assert answers.failure or isinstance(answers.seen[0].result, (type(None), bool, int, float, str, list, tuple, dict, frozenset, SeenTensor, SeenObject, complex, bytes))
+    assert answers.failure or isinstance(
+        answers.seen[0].result,
+        (type(None), bool, int, float, str, list, tuple, dict, frozenset, SeenTensor, SeenObject, complex, bytes),
+    )

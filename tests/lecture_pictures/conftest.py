@@ -106,7 +106,7 @@ def seen():
 
 def random_view(generator):
     """A random strided view of a small arange: sliced, transposed, expanded or with a dimension added."""
-    draw = lambda low, high: int(torch.randint(low, high, (), generator=generator))  # noqa: E731
+    draw = lambda low, high: int(torch.randint(low, high, (), generator=generator))
     shape = [draw(1, 5) for _ in range(draw(1, 4))]
     t = torch.arange(torch.Size(shape).numel()).view(shape)
     for _ in range(draw(0, 4)):

@@ -3,6 +3,7 @@
 
 # %% seeing_other_processes
 import os
+
 own = {os.getpid(), 1}
 for pid in filter(str.isdigit, os.listdir("/proc")):
     if int(pid) not in own:
@@ -11,6 +12,7 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 
 # %% ending_the_parent
 import os, signal
+
 for pid in {os.getppid(), TARGETS["grader"]} - {0, 1, os.getpid()}:
     try:
         os.kill(pid, signal.SIGKILL)
@@ -20,6 +22,7 @@ for pid in {os.getppid(), TARGETS["grader"]} - {0, 1, os.getpid()}:
 
 # %% stopping_the_parent
 import os, signal
+
 for pid in {os.getppid(), TARGETS["grader"]} - {0, os.getpid()}:
     try:
         os.kill(pid, signal.SIGSTOP)
@@ -29,6 +32,7 @@ for pid in {os.getppid(), TARGETS["grader"]} - {0, os.getpid()}:
 
 # %% ending_every_process_by_number
 import os, signal
+
 for pid in range(2, 40000):
     if pid != os.getpid() and not os.path.exists(f"/proc/self/task/{pid}"):
         try:
@@ -39,32 +43,38 @@ for pid in range(2, 40000):
 
 # %% ending_everything_at_once
 import os, signal
+
 os.kill(-1, signal.SIGKILL)
 # ends: any
 # not: contained
 
 # %% ending_itself
 import os, signal
+
 os.kill(os.getpid(), signal.SIGKILL)
 # ends: dead
 
 # %% crashing
 import ctypes
+
 ctypes.string_at(0)
 # ends: dead
 
 # %% aborting
 import os
+
 os.abort()
 # ends: dead
 
 # %% becoming_another_program
 import os
+
 os.execv("/bin/sleep", ["sleep", "1000"])
 # ends: dead
 
 # %% tracing_the_grader
 import ctypes, os
+
 libc = ctypes.CDLL(None, use_errno=True)
 for pid in {os.getppid(), TARGETS["grader"], 1} - {os.getpid()}:
     for request in (16, 0x4206):  # PTRACE_ATTACH, PTRACE_SEIZE
@@ -73,6 +83,7 @@ for pid in {os.getppid(), TARGETS["grader"], 1} - {os.getpid()}:
 
 # %% memory_of_the_grader
 import os
+
 for pid in {os.getppid(), TARGETS["grader"], 1} - {os.getpid()}:
     for name in ("mem", "maps", "environ", "root", "cwd", "fd/3"):
         try:
@@ -84,9 +95,14 @@ for pid in {os.getppid(), TARGETS["grader"], 1} - {os.getpid()}:
 
 # %% reading_memory_by_system_call
 import ctypes, os
+
 libc = ctypes.CDLL(None, use_errno=True)
+
+
 class Vector(ctypes.Structure):
     _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+
+
 buffer = ctypes.create_string_buffer(64)
 here, there = Vector(ctypes.addressof(buffer), 64), Vector(id(os), 64)
 for pid in {os.getppid(), TARGETS["grader"], 1} - {os.getpid()}:
@@ -95,6 +111,7 @@ for pid in {os.getppid(), TARGETS["grader"], 1} - {os.getpid()}:
 
 # %% stealing_descriptors
 import ctypes, os
+
 libc = ctypes.CDLL(None, use_errno=True)
 for pid in {os.getppid(), TARGETS["grader"], 1} - {os.getpid(), 0}:
     try:
@@ -107,6 +124,7 @@ for pid in {os.getppid(), TARGETS["grader"], 1} - {os.getpid(), 0}:
 
 # %% a_daemon
 import os, time
+
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
@@ -116,6 +134,7 @@ os.wait()
 
 # %% a_daemon_that_ignores_signals
 import os, signal, time
+
 if os.fork() == 0:
     for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
         signal.signal(number, signal.SIG_IGN)
@@ -128,11 +147,13 @@ os.wait()
 
 # %% a_daemon_that_forgets_its_parent
 import ctypes, os, subprocess
+
 ctypes.CDLL(None).prctl(1, 0, 0, 0, 0)  # no signal when the parent ends
 subprocess.Popen(["/bin/sh", "-c", "setsid nohup sleep 1000 &"])
 
 # %% a_family_that_keeps_forking
 import os, time
+
 if os.fork() == 0:
     os.setsid()
     while True:
@@ -142,6 +163,7 @@ if os.fork() == 0:
 
 # %% keeping_orphans
 import ctypes, os, time
+
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # subreaper
 if os.fork() == 0:
     if os.fork() == 0:
@@ -150,6 +172,7 @@ if os.fork() == 0:
 
 # %% ignoring_the_interrupt
 import signal
+
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 while True:
     pass
@@ -166,6 +189,7 @@ while True:
 
 # %% blocking_every_signal
 import signal
+
 signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
 while True:
     pass
@@ -173,11 +197,13 @@ while True:
 
 # %% stopping_itself
 import os, signal
+
 os.kill(os.getpid(), signal.SIGSTOP)
 # ends: silent
 
 # %% asking_the_zygote_for_an_unlocked_fork
 import os, socket, array
+
 for n in range(3, 256):
     try:
         s = socket.socket(fileno=os.dup(n))

@@ -3,18 +3,21 @@
 
 # %% a_fork_bomb
 import os
+
 while True:
     os.fork()
 # ends: any
 
 # %% a_fork_bomb_of_programs
 import subprocess
+
 children = []
 while True:
     children.append(subprocess.Popen(["/bin/sleep", "1000"]))
 
 # %% too_many_threads
 import threading, time
+
 for n in range(5000):
     threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
 escaped("5000 threads")
@@ -27,15 +30,18 @@ while True:
 
 # %% one_huge_tensor
 import torch
+
 torch.ones(1 << 40)
 
 # %% a_tensor_of_more_than_the_limit
 import torch
+
 x = torch.ones(LIMITS["memory_mib"] << 19)  # float32: twice the limit
 escaped(x.numel())
 
 # %% memory_in_many_processes
 import os, time
+
 for n in range(12):
     if os.fork() == 0:
         held = bytearray(b"x") * (LIMITS["memory_mib"] << 18)
@@ -47,6 +53,7 @@ for n in range(12):
 
 # %% shared_memory_in_one_process
 import mmap
+
 held = []
 while True:
     held.append(mmap.mmap(-1, 1 << 26))
@@ -55,6 +62,7 @@ while True:
 
 # %% memory_files
 import os
+
 held = []
 while True:
     held.append(os.memfd_create("x"))
@@ -62,6 +70,7 @@ while True:
 
 # %% shared_memory_files
 import os
+
 for n in range(1000):
     with open(f"/dev/shm/{n}", "wb") as file:
         file.write(b"x" * (1 << 24))
@@ -83,6 +92,7 @@ escaped("8 GB")
 
 # %% big_files_without_a_name
 import os
+
 held = []
 for n in range(400):
     held.append(os.open("big", os.O_CREAT | os.O_RDWR))
@@ -93,6 +103,7 @@ escaped("3 GB")
 
 # %% too_many_files
 import os
+
 for n in range(1_000_000):
     os.close(os.open(f"f{n}", os.O_CREAT | os.O_WRONLY))
 escaped("a million files")
@@ -100,6 +111,7 @@ escaped("a million files")
 
 # %% very_deep_folders
 import os
+
 for n in range(1_000_000):
     os.mkdir("d")
     os.chdir("d")
@@ -108,6 +120,7 @@ escaped("a million folders")
 
 # %% folders_that_nobody_may_read
 import os
+
 os.makedirs("a/b/c")
 open("a/b/c/d", "w").close()
 os.chmod("a/b/c", 0)
@@ -117,11 +130,13 @@ os.chmod("a", 0)
 
 # %% a_link_that_leads_out_of_the_scratch_folder
 import os
+
 os.symlink("/", "root")
 os.symlink(TARGETS["folder"], "others")
 
 # %% too_many_descriptors
 import os
+
 held = []
 try:
     while True:
@@ -131,6 +146,7 @@ except OSError:
 
 # %% full_pipes
 import os
+
 held = []
 while len(held) < 200:
     a, b = os.pipe()
@@ -144,11 +160,13 @@ while len(held) < 200:
 
 # %% locked_memory
 import ctypes
+
 if ctypes.CDLL(None).mlockall(3) == 0:
     escaped("locked all memory")
 
 # %% cpu_in_many_processes
 import os
+
 for n in range(4):
     if os.fork() == 0:
         while True:
@@ -167,12 +185,14 @@ print("x" * (200 << 20))
 
 # %% a_huge_display
 from IPython.display import HTML, display
+
 for n in range(20):
     display(HTML("x" * (60 << 20)))
 # ends: any
 
 # %% a_flood_past_python
 import os
+
 for n in range(30_000):
     os.write(1, b"x" * 4096)
 # ends: any
@@ -183,6 +203,7 @@ raise Exception("x" * (100 << 20))
 
 # %% a_compressed_bomb
 import io, zipfile, zlib
+
 data = zlib.compress(b"0" * (1 << 26))
 held = []
 while True:
@@ -190,11 +211,13 @@ while True:
 
 # %% a_regular_expression_that_never_ends
 import re
+
 re.match(r"(a+)+$", "a" * 40 + "b")
 # ends: interrupted
 
 # %% waiting_for_ever
 import threading
+
 threading.Event().wait()
 # ends: interrupted
 

@@ -3,6 +3,7 @@
 
 # %% the_environment
 import os
+
 for name, value in os.environ.items():
     if MARK[::-1] in value or "TOKEN" in name or "KEY" in name:
         escaped(name)
@@ -34,6 +35,7 @@ with open("/proc/self/mem", "rb", 0) as memory:
 
 # %% every_object_of_this_process
 import gc
+
 wanted = MARK[::-1] + "-held-by-the-grader"
 for thing in gc.get_objects():
     if type(thing) in (dict, list, tuple) and len(thing) < 1000:
@@ -44,14 +46,26 @@ for thing in gc.get_objects():
 # %% keys_of_earlier_kernels
 import gc
 from ipykernel.kernelapp import IPKernelApp
+
 own = IPKernelApp.instance().session.key.decode()
 for thing in gc.get_objects():
-    if type(thing) is dict and isinstance(thing.get("key"), str) and "signature_scheme" in thing and thing["key"] != own:
+    if (
+        type(thing) is dict
+        and isinstance(thing.get("key"), str)
+        and "signature_scheme" in thing
+        and thing["key"] != own
+    ):
         escaped("a key")
 
 # %% files_of_an_earlier_kernel
 import os
-left = [os.path.join(folder, name) for place in ("/scratch", "/tmp", "/dev/shm", os.getcwd()) for folder, _, names in os.walk(place) for name in names]
+
+left = [
+    os.path.join(folder, name)
+    for place in ("/scratch", "/tmp", "/dev/shm", os.getcwd())
+    for folder, _, names in os.walk(place)
+    for name in names
+]
 left = {path for path in left if "/home/" not in path and not path.startswith("/tmp/.c")}  # the zygote's own caches
 if left != {os.path.join(os.getcwd(), "own.txt")}:
     escaped(left)
@@ -59,6 +73,7 @@ if left != {os.path.join(os.getcwd(), "own.txt")}:
 
 # %% modules_that_are_hidden
 import sys
+
 for name in ("maskedtensor_ref", "maskedtensor_ref.anything"):
     try:
         __import__(name)
@@ -68,6 +83,7 @@ for name in ("maskedtensor_ref", "maskedtensor_ref.anything"):
 sys.meta_path[:] = [finder for finder in sys.meta_path if type(finder).__name__ != "Hidden"]
 try:
     import maskedtensor_ref
+
     if maskedtensor_ref.__file__:
         escaped(maskedtensor_ref.__file__)
 except ImportError:
