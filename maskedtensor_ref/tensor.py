@@ -44,9 +44,11 @@ class MaskedTensor(Tensor):
             raise RuntimeError(
                 f"Only Tensors of floating point and complex dtype can require gradients, got {data.dtype}"
             )
-        pair = _pair(data.detach(), mask)
+        pair = _pair(data.detach() if data.requires_grad else data, mask)
         values = pair.data.clone()
-        return dressed(Pair(values.requires_grad_(requires_grad), pair.mask, pair.places), cls)
+        if requires_grad:
+            values.requires_grad_()
+        return dressed(Pair(values, pair.mask, pair.places), cls)
 
     def __init__(self, data, mask, requires_grad=False):
         pass
