@@ -34,17 +34,21 @@ OutFolder = Annotated[
 Lms = Annotated[str | None, typer.Option("--lms", help="moodle, canvas or blackboard.")]
 
 
+INTERRUPTED = 130  # what Typer makes of Ctrl-C
+STOPPED = "Stopped. What is graded is kept; the same call goes on from here."
+
+
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 some submission ended in an error of ours, 2 wrong use or refused."""
     try:
-        return app(args=arguments, standalone_mode=False) or 0
+        code = app(args=arguments, standalone_mode=False) or 0
     except typer.Exit as ended:
-        return ended.exit_code
+        code = ended.exit_code
     except typer.Abort:
         err.print("Stopped.")
         return 2
     except KeyboardInterrupt:
-        err.print("Stopped. What is graded is kept; the same call goes on from here.")
+        err.print(STOPPED)
         return 2
     except AutograderError as error:
         err.print(f"autograder: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
@@ -63,6 +67,10 @@ def run(arguments: list[str] | None = None) -> int:
             )
             return 2
         raise
+    if code == INTERRUPTED:
+        err.print(STOPPED)
+        return 2
+    return code
 
 
 def _missing(error: ModuleNotFoundError) -> str:

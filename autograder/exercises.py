@@ -246,9 +246,14 @@ def written(
     )(answer)
 
 
-def case_seed(run_seed: int, student: str, exercise_id: str) -> int:
-    """The private seed of one student's cases of one exercise in one run: reproducible, and told by no other student's."""
-    return int.from_bytes(hashlib.sha256(f"{run_seed}/{student}/{exercise_id}".encode()).digest()[:7], "big") + 1
+def case_seed(run_seed: int, student: str, exercise_id: str, attempt: str = "") -> int:
+    """The private seed of one student's cases of one exercise: told by no other student's, nor by an earlier attempt's.
+
+    Args:
+        attempt: digest of what was handed in. The same files under the same run seed get the same cases again.
+    """
+    text = f"{run_seed}/{student}/{exercise_id}/{attempt}"
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:7], "big") + 1
 
 
 @functools.cache  # to find a class, inspect parses its whole file

@@ -27,7 +27,9 @@ def grade_submission(submission: Submission, lecture: Lecture, settings: Setting
         verdicts = tuple(judge.lost(exercise, submission.ungradable) for exercise in lecture.exercises)
         return _report(submission, lecture, seed, "ungradable", verdicts, started, reason=submission.ungradable)
     questions = {
-        exercise.id: judge.question(exercise, case_seed(seed, submission.student, exercise.id), settings.device)
+        exercise.id: judge.question(
+            exercise, case_seed(seed, submission.student, exercise.id, submission.digest), settings.device
+        )
         for exercise in lecture.exercises
         if not exercise.written
     }

@@ -51,10 +51,10 @@ def grade_class(name: str, path: Path, settings: Settings, *, regrade: bool, out
     if settings.device == "cuda":
         _demand_cuda()
     _say_what_is_not_isolated(level, err)
-    _keep_what_was_handed_in(found, settings)
-    gradebook.ensure_assignment(lecture, settings)
     started = time.monotonic()
     with ledger.writing(settings.out, name) as book:
+        _keep_what_was_handed_in(found, settings)
+        gradebook.ensure_assignment(lecture, settings)
         seed = _seed(settings, book)
         run = book.begin(seed=seed, device=settings.device, sandbox=level.name, workers=settings.workers)
         for late in book.unentered():
@@ -249,10 +249,11 @@ def _seed(settings: Settings, book: Ledger) -> int:
 
 def _keep_what_was_handed_in(found, settings: Settings) -> None:
     """A copy under OUT/submitted, where nbgrader and formgrader look for it; links are left out."""
+    kept_here = (settings.out / "submitted").resolve()
     for folder in found:
         target = settings.out / "submitted" / folder.student / folder.lecture
-        if folder.problem or folder.folder.resolve() == target.resolve():
-            continue
+        if folder.problem or kept_here in folder.folder.resolve().parents:
+            continue  # a copy of what lies there already would be one more student to the next call
         try:
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(folder.folder, target, ignore=_no_regular_file, ignore_dangling_symlinks=True)

@@ -86,8 +86,13 @@ def refused_construct(exercise: Exercise, wrong) -> str:
     return construct(found) if found else ""
 
 
+MISSING = "There is no {id} when its check runs: define a function of exactly this name in its cell."
+
+
 def answers(asked: Question, reply: Reply) -> Answers:
     """What came back for a question, read; never an exception."""
+    if reply.data is None and reply.detail == f"KeyError: {asked.exercise.id!r}":
+        return Answers(asked.exercise.id, failure=MISSING.format(id=asked.exercise.id))
     if reply.data is None:
         return Answers(asked.exercise.id, failure=FAILURES.get(reply.failure, FAILURES["silent"]))
     return wire.read_answers(asked.exercise.id, reply.data, asked.cases, asked.exercise.reads)

@@ -3,6 +3,7 @@
 They stand in `nbgrader_config.py` beside nbgrader's own (`c.Grading.cell_seconds = 30`); the command line overrides them.
 """
 
+import math
 import os
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -81,11 +82,11 @@ def load_settings(root: Path | str = ".", **overrides) -> Settings:
         raise UsageError(f"settings: {error}; look at {CONFIG_FILE} and the options given") from error
     values = {field.name: getattr(grading, field.name) for field in fields(Settings)}
     for name in ("cell_seconds", "submission_seconds", "start_seconds", "memory_mib", "output_mib", "submission_mib"):
-        if values[name] <= 0:
+        if not (math.isfinite(values[name]) and values[name] > 0):
             raise UsageError(f"{name} is {values[name]}; give a number above 0")
-    for name in ("workers", "seed"):
-        if values[name] < 0:
-            raise UsageError(f"{name} is {values[name]}; give 0 or more")
+    for name, most in (("workers", 1024), ("seed", 1 << 62)):
+        if not 0 <= values[name] <= most:
+            raise UsageError(f"{name} is {values[name]}; give 0 to {most}")
     for name in ("solutions", "course", "out"):
         values[name] = (root / values[name]).resolve()
     values["workers"] = (

@@ -63,6 +63,12 @@ WRONG = {
         ["grade", "02_indexing", "--submissions", "docs", "--workers", "many"],
         "--workers",
     ),
+    "a setting that is no number": (
+        ["grade", "02_indexing", "--submissions", "docs", "--cell-seconds", "nan"],
+        "above 0",
+    ),
+    "a setting without end": (["grade", "02_indexing", "--submissions", "docs", "--memory-mib", "-5"], "above 0"),
+    "a seed too large": (["grade", "02_indexing", "--submissions", "docs", "--seed", str(10**30)], "seed"),
     "an unknown device": (["grade", "02_indexing", "--submissions", "docs", "--device", "tpu"], "tpu"),
     "an unknown LMS": (["collect", "README.md", "02_indexing", "--lms", "ilias"], "moodle"),
     "nothing graded yet": (["report", "02_indexing", "--out", "no/such/class"], "autograder grade"),
@@ -107,6 +113,15 @@ def test_a_missing_package_is_named_with_the_cure(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "autograder.grading", None)
     code, _, err = said(capsys, "report")
     assert code == 2 and "not installed" in err and "torch-lectures[grade]" in err
+
+
+def test_ctrl_c_says_that_nothing_is_lost(capsys, monkeypatch):
+    def interrupted(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("autograder.grading.grade_class", interrupted)
+    code, _, err = said(capsys, "grade", "02_indexing", "--submissions", "docs")
+    assert code == 2 and "What is graded is kept" in err
 
 
 def test_help_is_quick_and_needs_neither_nbgrader_nor_dask():

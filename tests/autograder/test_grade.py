@@ -57,6 +57,8 @@ ONE_BAD_CELL = {
     "never ends at the top level": ("while True: pass", ""),
     "kills at the top level": ("import os\nos._exit(1)", ""),
     "returns nonsense": ("def every_kth(x, k):\n    return every_kth", "expected a tensor"),
+    "is missing": ("# forgotten", "no every_kth"),
+    "has another name": ("def every_kht(x, k):\n    return x[-1, ::k]", "no every_kth"),
     "deletes what it needs": ("del every_kth, check", ""),
 }
 

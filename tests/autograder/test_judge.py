@@ -92,3 +92,8 @@ def test_cases_are_reproducible_from_the_seed_and_differ_between_students(lectur
     message = lambda *key: judge.question(exercise, case_seed(*key, exercise.id)).message
     assert message(1, "ada") == message(1, "ada")
     assert len({message(1, "ada"), message(2, "ada"), message(1, "bob")}) == 3
+
+
+def test_another_attempt_gets_other_cases_and_the_same_files_the_same_ones():
+    assert case_seed(1, "ada", "f", "digest") == case_seed(1, "ada", "f", "digest")
+    assert case_seed(1, "ada", "f", "digest") != case_seed(1, "ada", "f", "other digest")
