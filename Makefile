@@ -29,6 +29,7 @@ setup: $(SETUP)  ## make .venv, or bring it up to date
 	@touch $@
 
 grade: $(SETUP)  ## grade the sample class, or yours: make grade LECTURE=02_indexing SUBMISSIONS=path
+	@$(PY) -m autograder.notebooks --check $(LECTURE) 2>/dev/null || { echo "An exercise or a notebook was edited: building it anew ..."; $(PY) -m autograder.notebooks $(LECTURE); }
 	@$(PY) -m autograder release $(LECTURE)
 ifeq ($(SUBMISSIONS),)
 	@$(PY) -m autograder sample $(LECTURE) $(OUT)/submitted

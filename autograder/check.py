@@ -11,6 +11,7 @@ import html
 import inspect
 import json
 import os
+import re
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,11 +50,16 @@ class Table:
         cell = "text-align:left;vertical-align:top;padding:2px 10px;"
         rows = "".join(
             f'<tr><th scope="row" style="{cell}">{html.escape(name)}</th>'
-            f'<td style="{cell}white-space:pre-wrap">{html.escape(text)}</td></tr>'
+            f'<td style="{cell}white-space:pre-wrap">{_marked_up(text)}</td></tr>'
             for name, text in self.rows
         )
         footer = f"<p>{html.escape(self.footer)}</p>" if self.footer else ""
-        return f"<p><strong>{html.escape(self.title)}</strong></p><table>{rows}</table>{footer}"
+        return f"<p><strong>{_marked_up(self.title)}</strong></p><table>{rows}</table>{footer}"
+
+
+def _marked_up(text: str) -> str:
+    """Text as HTML: escaped, what stands between backticks as code."""
+    return re.sub(r"`([^`\n]+)`", r"<code>\1</code>", html.escape(text))
 
 
 class Checker:

@@ -57,6 +57,7 @@ __all__ = [
     "prepare",
     "restore",
     "save_cells",
+    "scores",
     "shown_url",
     "snapshot",
     "write",
@@ -398,6 +399,22 @@ def _autograded_path(student, lecture, settings) -> Path:
 
 
 # ---- taking back ----------------------------------------------------------------------------------------------------
+
+
+def scores(lecture: Lecture, settings: Settings) -> dict[str, float]:
+    """Points by student, those given by hand and penalties included; without the students of whom a cell waits for a person."""
+
+    def work(session):
+        _lecture_row(session, lecture)
+        query = select(SubmittedAssignment).join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+        submitted = session.scalars(query.where(Assignment.name == lecture.name)).all()
+        return {
+            row.student_id: float(row.score - (row.late_submission_penalty or 0))
+            for row in submitted
+            if not row.needs_manual_grade and all(n.grades for n in row.notebooks)
+        }
+
+    return _in_one_transaction(settings.db_url, work)
 
 
 def snapshot(student: str, lecture: Lecture, settings: Settings) -> dict[str, Any]:

@@ -18,7 +18,6 @@ import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.prompt import Confirm
-from rich.table import Table
 
 from . import export, farm, gradebook, intake, kernels, ledger, report, sandbox
 from .database import shown_url
@@ -58,8 +57,10 @@ def grade_class(name: str, path: Path, settings: Settings, *, regrade: bool, out
         seed = _seed(settings, book)
         run = book.begin(seed=seed, device=settings.device, sandbox=level.name, workers=settings.workers)
         for late in book.unentered():
-            _enter(late, lecture, settings, book, attempt_changed=True)
+            _enter(late, lecture, settings, book)
         walk = _Walk(lecture, settings, book, run, released, found, regrade)
+        if regrade:
+            book.unstage()  # what an interrupted regrade left
         with _progress(err) as bar:
             walk.through(bar)
         if regrade:
@@ -117,14 +118,13 @@ class _Walk:
 
 def save(done: Report, key: str, attempt: str, lecture: Lecture, settings: Settings, book: Ledger, run: Run) -> None:
     """One Report into the ledger, then into the gradebook."""
-    previous = book.record(done.student)
     snapshot = gradebook.snapshot(done.student, lecture, settings)
     counted = book.save(run, done, key, attempt, snapshot)
-    _enter(counted, lecture, settings, book, attempt_changed=previous is None or previous.attempt != attempt)
+    _enter(counted, lecture, settings, book)
 
 
-def _enter(done: Report, lecture, settings, book, *, attempt_changed: bool) -> None:
-    gradebook.write(done, lecture, settings, attempt_changed=attempt_changed)
+def _enter(done: Report, lecture, settings, book) -> None:
+    gradebook.write(done, lecture, settings)
     book.entered(done.student)
 
 
@@ -132,7 +132,7 @@ def _agree_and_save(walk: _Walk, out: Console, err: Console) -> None:
     """Show whose score a regrade changes; write it when someone agrees, or when there is nobody to ask."""
     staged = walk.book.staged()
     moved = ledger.changes(walk.book.reports(), {student: record.report for student, record in staged.items()})
-    out.print(_changes_table(moved) if moved else "No score changes.")
+    out.print(report.changes_table(moved) if moved else "No score changes.")
     if moved and sys.stdin.isatty() and not Confirm.ask("Write these scores?", console=err):
         walk.book.unstage()
         raise UsageError("nothing was written; the scores are as they were")
@@ -140,21 +140,6 @@ def _agree_and_save(walk: _Walk, out: Console, err: Console) -> None:
         record = walk.book.staged_record(student)
         save(record.report, record.key, record.attempt, walk.lecture, walk.settings, walk.book, walk.run)
     walk.book.unstage()
-
-
-def _changes_table(moved) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for column in ("student", "before", "after", "change", "exercises"):
-        table.add_column(column, overflow="fold", justify="right" if column in ("before", "after", "change") else "left")
-    for change in moved:
-        exercises = ", ".join(f"{number} {_points(before)} → {_points(after)}" for number, before, after in change.exercises)
-        delta = "" if change.delta is None else f"{change.delta:+g}"
-        table.add_row(report.printable(change.student), _points(change.before), _points(change.after), delta, exercises)
-    return table
-
-
-def _points(value) -> str:
-    return "–" if value is None else report.points(value)
 
 
 def report_class(name: str | None, settings: Settings, *, out: Console, err: Console) -> None:
@@ -167,14 +152,17 @@ def report_class(name: str | None, settings: Settings, *, out: Console, err: Con
 
 
 def export_class(name: str | None, settings: Settings, lms: str | None) -> str:
-    """The grades of one lecture, or of every graded one, as CSV text; in the format that `lms` imports, if it is given."""
+    """The grades of one lecture, or of every graded one, as CSV text; in the format that `lms` imports, if it is given.
+
+    Points given by hand count; who waits for some is left out of what an LMS imports.
+    """
     texts = []
     for lecture, book in _graded_lectures(name, settings):
         reports = sorted(book.reports().values(), key=lambda r: r.student)
         if lms is None:
             texts.append(report.csv_text(report.grade_rows(lecture, reports)))
         else:
-            scores = {r.student: r.score for r in reports if report.has_score(r)}
+            scores = gradebook.scores(lecture, settings)
             texts.append(export.export_text(lms, export.export_rows(lms, scores, lecture.points, lecture.name)))
     return "\n".join(texts)
 

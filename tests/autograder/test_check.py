@@ -128,6 +128,10 @@ def test_student_text_is_escaped():
     assert "<script>" not in table._repr_html_() and "<img" not in table._repr_html_() and "&lt;img" in table._repr_html_()
 
 
+def test_code_in_a_text_is_shown_as_code():
+    assert "<code>x[&lt;i&gt;]</code>" in Table("t", (("a", "look at `x[<i>]`"),))._repr_html_()
+
+
 def test_checks_data_is_the_same_every_time_and_holds_no_source():
     assert checks_writer.to_json(load_lecture("02_indexing", LECTURE.folder.parent)) == TEXT
     for exercise in LECTURE.exercises:
