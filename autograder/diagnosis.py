@@ -93,9 +93,10 @@ def diagnose(
     failing = [i for i, found in enumerate(differences) if found]
     if not failing:
         return _source_diagnosis(rules, cells, misconceptions)
+    unanswered = next((i for i in failing if differences[i].aspect == "unanswered"), None)
+    if unanswered is not None:  # a blank answer also fails where another error is expected, perhaps on a smaller input
+        return Diagnosis(differences[unanswered], unanswered)
     shown = min(failing, key=lambda i: (i >= visible, size(expected[i].inputs), i))
-    if differences[shown].aspect == "unanswered":
-        return Diagnosis(differences[shown], shown)
     for known in misconceptions:
         if _behaves_like(rules, expected, got, differences, known.seen):
             return Diagnosis(differences[shown], shown, known.code, known.message)
