@@ -1,6 +1,5 @@
 """The sample class of every lecture comes out as the contract's table says, from the released notebook to the report."""
 
-import functools
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,17 @@ LECTURES = lecture_names(ROOT / "solutions")
 @pytest.fixture
 def reports(request, tmp_path_factory):
     """(lecture, reports by student)."""
-    return graded(request.param, tmp_path_factory)
+    if request.param not in GRADED:
+        GRADED[request.param] = graded(request.param, tmp_path_factory.mktemp("class"))
+    return GRADED[request.param]
 
 
-@functools.cache
-def graded(name, tmp_path_factory):
+GRADED = {}  # by lecture: grading a class takes a while
+
+
+def graded(name, folder):
     settings = load_settings(ROOT, cell_seconds=8, trust_code=True)
     lecture = load_lecture(name, settings.solutions)
-    folder = tmp_path_factory.mktemp("class")
     write(lecture, settings, folder)
     released = (settings.course / lecture.name / f"{lecture.name}.ipynb").read_text(encoding="utf-8")
     submissions = [intake.read(found, lecture, released, settings) for found in intake.find(folder, lecture.name)]
