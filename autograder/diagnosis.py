@@ -94,13 +94,19 @@ def diagnose(
     if not failing:
         return _source_diagnosis(rules, cells, misconceptions)
     unanswered = next((i for i in failing if differences[i].aspect == "unanswered"), None)
-    if unanswered is not None:  # a blank answer also fails where another error is expected, perhaps on a smaller input
+    if unanswered is not None and all(
+        _not_implemented(got[i]) for i in failing
+    ):  # also where another error is expected
         return Diagnosis(differences[unanswered], unanswered)
     shown = min(failing, key=lambda i: (i >= visible, size(expected[i].inputs), i))
     for known in misconceptions:
         if _behaves_like(rules, expected, got, differences, known.seen):
             return Diagnosis(differences[shown], shown, known.code, known.message)
     return Diagnosis(differences[shown], shown)
+
+
+def _not_implemented(seen: Seen) -> bool:
+    return seen.raised is not None and "NotImplementedError" in seen.raised.types
 
 
 def _source_diagnosis(rules, cells, misconceptions):
