@@ -171,11 +171,16 @@ def test_of_canvas_files_of_one_name_the_later_wins_and_the_row_says_so(zipped, 
 
 def test_a_zip_handed_in_is_unpacked_one_level(zipped, course):
     inner = as_zip(
-        {f"work/{N}": NOTEBOOK, "work/data.csv": b"1", "__MACOSX/._x": b"junk", "work/old.zip": as_zip({"a": b"1"})}
+        {
+            f"homework/{N}": NOTEBOOK,
+            "homework/data.csv": b"1",
+            "__MACOSX/._x": b"junk",
+            "homework/old.zip": as_zip({"a": b"1"}),
+        }
     )
     rows = collect(zipped({"Ann_1_assignsubmission_file_/hand-in.zip": inner}), LECTURE, course)
     assert (
-        set(submitted(course)) == {f"Ann/{LECTURE}/work/{name}" for name in (N, "data.csv", "old.zip")}
+        set(submitted(course)) == {f"Ann/{LECTURE}/homework/{name}" for name in (N, "data.csv", "old.zip")}
         and len(rows) == 3
     )
 
