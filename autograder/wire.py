@@ -72,6 +72,15 @@ def _message(tensors, meta) -> bytes:
 
 def probe_code(exercise: str, question: bytes) -> str:
     """The source that, run in a kernel, answers `question` with the function named `exercise` and publishes the reply."""
+    return _publishing(f"get_ipython().user_ns[{exercise!r}]", question)
+
+
+def echo_code(word: str) -> str:
+    """The source that answers as a probe does, tensors included, with nothing of the student's: its reply holds `word` backwards."""
+    return _publishing("lambda word, x: (word[::-1], x + 1)", pack_question([(word, torch.ones(2))], ["word", "x"]))
+
+
+def _publishing(function: str, question: bytes) -> str:
     text = base64.b64encode(question).decode()
     source = base64.b64encode(inspect.getsource(probe).encode()).decode()
     return (
@@ -81,7 +90,7 @@ def probe_code(exercise: str, question: bytes) -> str:
         "    module = types.ModuleType('probe')\n"
         f"    source = base64.b64decode({source!r}).decode()\n"
         "    builtins.exec(builtins.compile(source, '<probe>', 'exec'), module.__dict__)\n"
-        f"    module.publish(get_ipython().user_ns[{exercise!r}], {text!r})\n"
+        f"    module.publish({function}, {text!r})\n"
         "try:\n"
         "    __probe__()\n"
         "finally:\n"
