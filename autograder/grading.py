@@ -157,13 +157,20 @@ def _agree_and_save(walk: _Walk, out: Console, err: Console) -> None:
     staged = walk.book.staged()
     moved = ledger.changes(walk.book.reports(), {student: record.report for student, record in staged.items()})
     out.print(report.changes_table(moved) if moved else "No score changes.")
-    if moved and sys.stdin.isatty() and not Confirm.ask("Write these scores?", console=err):
+    if moved and sys.stdin.isatty() and not _agreed(err):
         walk.book.unstage()
         raise UsageError("nothing was written; the scores are as they were")
     for student in staged:
         record = walk.book.staged_record(student)
         save(record.report, record.key, record.attempt, walk.lecture, walk.settings, walk.book, walk.run)
     walk.book.unstage()
+
+
+def _agreed(err: Console) -> bool:
+    try:
+        return Confirm.ask("Write these scores?", console=err)
+    except EOFError:  # Ctrl-D
+        return False
 
 
 def report_class(name: str | None, settings: Settings, *, out: Console, err: Console) -> None:

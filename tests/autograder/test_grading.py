@@ -235,7 +235,7 @@ def test_an_output_folder_that_cannot_be_written_is_refused_before_any_work(
 
 
 @pytest.mark.xdist_group("grading")
-@pytest.mark.parametrize(("agreed", "score"), [(False, 0), (True, 5)])
+@pytest.mark.parametrize(("agreed", "score"), [(False, 0), (None, 0), (True, 5)])
 def test_a_regrade_shows_the_change_and_writes_it_when_someone_agrees(
     small, handed_in, tmp_path, monkeypatch, agreed, score
 ):
@@ -254,7 +254,14 @@ def test_a_regrade_shows_the_change_and_writes_it_when_someone_agrees(
 
     monkeypatch.setattr(grading.intake, "read", read)
     monkeypatch.setattr(grading.sys, "stdin", type("Terminal", (), {"isatty": lambda self: True})())
-    monkeypatch.setattr(grading.Confirm, "ask", lambda question, console: asked.append(auto_scores(small)) or agreed)
+
+    def answer(question, console):
+        asked.append(auto_scores(small))
+        if agreed is None:
+            raise EOFError
+        return agreed
+
+    monkeypatch.setattr(grading.Confirm, "ask", answer)
     asked, text = [], io.StringIO()
     console = Console(file=text, width=200)
     with contextlib.nullcontext() if agreed else pytest.raises(UsageError, match="nothing was written"):
@@ -262,5 +269,5 @@ def test_a_regrade_shows_the_change_and_writes_it_when_someone_agrees(
     assert asked[0]["ada", "check_every_kth"] == 0, "nothing is written before someone agrees"
     assert "+5" in text.getvalue() and "10.1: 0 → 2" in text.getvalue()
     book = ledger.Ledger(small.out, LECTURE).reports()
-    assert book["ada"].score == score and ("eve" in book) == agreed
+    assert book["ada"].score == score and ("eve" in book) == bool(agreed)
     assert sum(v or 0 for v in auto_scores(small).values()) == score
