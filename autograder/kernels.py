@@ -30,6 +30,7 @@ from .warm import Zygote
 
 INTERRUPT_SECONDS = 3.0  # what a cell has to end by itself once it is interrupted
 POLL_SECONDS = 0.2
+EXPRESSION = "probe"  # the name under which an expression is sent with an execution
 MAX_REPLY = 15 << 20  # base64 characters of one reply; the connection takes messages of 16 MiB
 PRELOAD = (
     "autograder.check",
@@ -170,7 +171,7 @@ class _Run:
             await self.revive(number)
 
     async def probe(self, probe: Probe) -> None:
-        outcome = await self.execute(probe.code, silent=True)
+        outcome = await self.execute("", expression=probe.code)
         if outcome.reply is not None:
             self.replies[probe.exercise] = _decoded(probe.exercise, outcome.reply)
         else:
@@ -179,9 +180,9 @@ class _Run:
     def failure(self, outcome: Outcome) -> str:
         return {"timeout": "timeout", "died": self.kernel.why_it_died()}.get(outcome.status, "silent")
 
-    async def execute(self, code: str, silent: bool = False) -> Outcome:
+    async def execute(self, code: str, expression: str = "") -> Outcome:
         seconds = min(self.settings.cell_seconds, max(self.seconds_left(), 0.1))
-        return await self.kernel.execute(code, seconds, silent=silent, keep=self.output_left)
+        return await self.kernel.execute(code, seconds, expression=expression, keep=self.output_left)
 
     def kept(self, outputs: list[dict]) -> list[dict]:
         """The outputs, as long as the submission's share lasts."""
@@ -235,10 +236,16 @@ class _Kernel:
         ended = self.kernel.died.result() if self.kernel.died.done() else None
         return "memory" if ended and ended.stopped_by == "memory" else "died"
 
-    async def execute(self, code: str, seconds: float, *, silent: bool, keep: int) -> Outcome:
-        """Run `code` for at most `seconds`; keep at most `keep` bytes of its output."""
+    async def execute(self, code: str, seconds: float, *, expression: str = "", keep: int) -> Outcome:
+        """Run `code` and evaluate `expression`, for at most `seconds`; keep at most `keep` bytes of the output.
+
+        What only evaluates an expression leaves no trace in the notebook's history.
+        """
         outcome, collected = Outcome(), _Outputs(keep)
-        message = self.client.execute(code, silent=silent, store_history=not silent, allow_stdin=False)
+        expressions, silent = {EXPRESSION: expression} if expression else {}, not code
+        message = self.client.execute(
+            code, silent=silent, store_history=not silent, allow_stdin=False, user_expressions=expressions
+        )
         deadline, interrupted = time.monotonic() + seconds, False
         while True:
             if time.monotonic() > deadline:
@@ -264,7 +271,7 @@ class _Kernel:
                 outcome.status = "error" if outcome.error else "ok"
                 break
             if kind == "error":
-                outcome.error = f"{_text(content.get('ename'))}: {_text(content.get('evalue'))}"[:500]
+                outcome.error = _error_text(content)
             reply = (
                 content.get("data", {}).get(MIME)
                 if kind == "display_data" and isinstance(content.get("data"), dict)
@@ -276,25 +283,43 @@ class _Kernel:
                 collected.add(kind, content)
         if interrupted:
             outcome.status = "timeout"
-        elif outcome.status != "died" and await self._asked_to_exit(message):
-            outcome.status = "died"
-            await self.kernel.kill()
+        elif outcome.status != "died":
+            reply = await self._shell_reply(message)
+            outcome.error = outcome.error or _expression_error(reply)
+            if _asks_to_exit(reply):
+                outcome.status = "died"
+                await self.kernel.kill()
         outcome.outputs = collected.outputs
         return outcome
 
-    async def _asked_to_exit(self, message: str) -> bool:
-        """Whether an execution ended with a call of exit() or quit(), which ends the kernel a little later."""
+    async def _shell_reply(self, message: str) -> dict:
+        """The content of the reply that ends an execution; empty when none came, or none that parses."""
         for _ in range(20):  # a stray reply of an earlier message comes first, at most
             try:
                 reply = await self.client.get_shell_msg(timeout=1)
-            except Exception:  # none came, or one that does not parse
-                return False
+            except Exception:
+                return {}
             if reply.get("parent_header", {}).get("msg_id") == message:
-                payload = reply.get("content", {}).get("payload", [])
-                return isinstance(payload, list) and any(
-                    isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload
-                )
-        return False
+                content = reply.get("content")
+                return content if isinstance(content, dict) else {}
+        return {}
+
+
+def _asks_to_exit(reply: dict) -> bool:
+    """Whether the code called exit() or quit(), which ends the kernel a little later."""
+    payload = reply.get("payload")
+    return isinstance(payload, list) and any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload)
+
+
+def _expression_error(reply: dict) -> str:
+    """The error that the expression of an execution ended with, or ""."""
+    evaluated = reply.get("user_expressions")
+    found = evaluated.get(EXPRESSION) if isinstance(evaluated, dict) else None
+    return _error_text(found) if isinstance(found, dict) and found.get("status") == "error" else ""
+
+
+def _error_text(content: dict) -> str:
+    return f"{_text(content.get('ename'))}: {_text(content.get('evalue'))}"[:500]
 
 
 class _Outputs:

@@ -5,6 +5,7 @@ by the probe.
 """
 
 import ast
+import functools
 from collections.abc import Iterable
 
 from .compare import ASPECTS, Difference
@@ -42,11 +43,17 @@ def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) ->
 
 def _trees(cells):
     for text in cells:
-        plain = "\n".join("pass" if line.startswith(("%", "!")) else line for line in text.splitlines())
-        try:
-            yield ast.parse(plain)
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
+        if (tree := _tree(text)) is not None:
+            yield tree
+
+
+@functools.lru_cache(maxsize=256)  # the cells of a notebook are read once an exercise
+def _tree(text):
+    plain = "\n".join("pass" if line.startswith(("%", "!")) else line for line in text.splitlines())
+    try:
+        return ast.parse(plain)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
 
 
 def _differs(expected, got):
