@@ -101,9 +101,7 @@ def _(x):
     return x.nonzero(), x[x != 0]
 
 
-@coo_parts.wrong(
-    "X-6.1-2", "Negative numbers are missing. Everything that is not zero is an entry: != 0, and not > 0."
-)
+@coo_parts.wrong("X-6.1-2", "Negative numbers are missing. Everything that is not zero is an entry: != 0, and not > 0.")
 def _(x):
     import torch
 
@@ -436,9 +434,7 @@ def _(c):
     return torch.zeros(c.shape, dtype=c.dtype).add_(c).sum(1)
 
 
-@row_sums.wrong(
-    "M14", "These are sums of columns: col_indices() says in which column an entry stands. Add up by row."
-)
+@row_sums.wrong("M14", "These are sums of columns: col_indices() says in which column an entry stands. Add up by row.")
 def _(c):
     return c.values().new_zeros(c.shape[1]).index_add(0, c.col_indices(), c.values())
 
@@ -1528,9 +1524,7 @@ def _(s):
     return masked_tensor(s.to_dense(), mask)
 
 
-@by_structure.wrong(
-    "X-6.9-4", "The result is always COO. A CSR tensor gets a CSR mask: the layout stays that of s."
-)
+@by_structure.wrong("X-6.9-4", "The result is always COO. A CSR tensor gets a CSR mask: the layout stays that of s.")
 def _(s):
     import torch
 
@@ -1600,7 +1594,9 @@ def _(s):
     c = s.coalesce() if s.layout == torch.sparse_coo else s.to_sparse_coo()
     yes = c.values().new_ones(c.values().shape[0]).bool()
     mask = torch.sparse_coo_tensor(c.indices(), yes, c.shape, is_coalesced=True)
-    return masked_tensor(c if s.layout == torch.sparse_coo else s, mask if s.layout == torch.sparse_coo else mask.to_sparse_csr())
+    return masked_tensor(
+        c if s.layout == torch.sparse_coo else s, mask if s.layout == torch.sparse_coo else mask.to_sparse_csr()
+    )
 
 
 # ---- 6.10 -----------------------------------------------------------------------------------------------------------
@@ -2041,7 +2037,10 @@ PREDICTIONS = (
         "R1",
         "`x = torch.zeros(1000, 1000)`. How many bytes does its storage take?",
         {
-            "a": ("none worth mentioning, for everything in it is 0", "A strided tensor keeps a place for every element."),
+            "a": (
+                "none worth mentioning, for everything in it is 0",
+                "A strided tensor keeps a place for every element.",
+            ),
             "b": ("1 000 000", "That is the number of elements. Each float32 takes 4 bytes."),
             "c": ("4 000 000", "Right: a million float32 of 4 bytes each, whatever their values are."),
         },
@@ -2056,7 +2055,10 @@ PREDICTIONS = (
                 "Right: an index that comes twice is written twice, and the second write replaces the first. "
                 "index_add adds up.",
             ),
-            "b": ("2", "It reads like that. But += reads, adds and writes back, and the second write replaces the first."),
+            "b": (
+                "2",
+                "It reads like that. But += reads, adds and writes back, and the second write replaces the first.",
+            ),
             "c": ("an error, because 1 comes twice", "Duplicate indices are allowed; they just do not add up."),
         },
         "a",
@@ -2067,7 +2069,10 @@ PREDICTIONS = (
         {
             "a": ("0", "Zero is a value. What lies there means nothing, and may be any number."),
             "b": ("NaN", "It may be. It may be anything else, too: nothing may depend on it."),
-            "c": ("anything: it means nothing", "Right: True means specified, and what lies under False is never read."),
+            "c": (
+                "anything: it means nothing",
+                "Right: True means specified, and what lies under False is never read.",
+            ),
         },
         "c",
     ),
@@ -2080,7 +2085,10 @@ PREDICTIONS = (
                 "a stores 1, b stores 2",
                 "Right: a conversion looks at the numbers and leaves zeros out; a constructor stores what it is given.",
             ),
-            "b": ("both store 1", "So it would be if zeros were never stored. A constructor does not look at the values."),
+            "b": (
+                "both store 1",
+                "So it would be if zeros were never stored. A constructor does not look at the values.",
+            ),
             "c": ("both store 2", "to_sparse() leaves out what is zero: that is its purpose."),
         },
         "a",
@@ -2090,7 +2098,10 @@ PREDICTIONS = (
         "Two MaskedTensors in COO print alike. One stores 2 entries, the other 3, of which one is False in its mask. "
         "What does torch.masked make of their sum?",
         {
-            "a": ("the sum, for they print alike", "So it should be, and so it is in maskedtensor_ref. Not in torch.masked."),
+            "a": (
+                "the sum, for they print alike",
+                "So it should be, and so it is in maskedtensor_ref. Not in torch.masked.",
+            ),
             "b": (
                 "an error about sizes 2 and 3",
                 "Right: torch.masked compares the stored entries one by one, and there are not equally many.",
@@ -2117,7 +2128,10 @@ PREDICTIONS = (
         "`m` is a sparse MaskedTensor of torch.masked. Which of `m.sum()` and `m.sum(dim=1)` work?",
         {
             "a": ("both", "In maskedtensor_ref both do. torch.masked has no sparse reduction along a dimension."),
-            "b": ("m.sum() only", "Right: the values alone give the whole sum. Along a dimension torch.masked gives up."),
+            "b": (
+                "m.sum() only",
+                "Right: the values alone give the whole sum. Along a dimension torch.masked gives up.",
+            ),
             "c": ("neither", "The sum of everything needs the values only, and works."),
         },
         "b",
@@ -2139,7 +2153,10 @@ PREDICTIONS = (
         "P6",
         "A matrix of float32 is stored as COO. How full may it be at most, so that COO takes less memory than dense?",
         {
-            "a": ("nearly full: every zero that is left out saves something", "Each entry takes two indices, too: 16 bytes more."),
+            "a": (
+                "nearly full: every zero that is left out saves something",
+                "Each entry takes two indices, too: 16 bytes more.",
+            ),
             "b": ("half full", "Each entry takes 20 bytes instead of 4, five times as much."),
             "c": ("up to one fifth", "Right: an entry takes 4 + 8 + 8 = 20 bytes, a cell of the dense matrix 4."),
         },
