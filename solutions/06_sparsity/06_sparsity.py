@@ -579,7 +579,7 @@ fig, ax = plt.subplots(figsize=(6, 2.8), layout="constrained")
 ax.semilogy(losses)
 ax.set(xlabel="step", ylabel="mean squared error", title="A linear model on a sparse matrix")
 alt = (
-    "Mean squared error over 150 steps, on a logarithmic axis: it falls steadily from about 8 to less than 0.001, first "
+    "Mean squared error over 150 steps, on a logarithmic axis: it falls steadily from about 8 to a ten-millionth, first "
     "quickly, then in a nearly straight line."
 )
 show_figure(fig, alt)
