@@ -1317,8 +1317,8 @@ def _(rng):
 
 @coo_masked.wrong(
     "M24",
-    "The mask was read off the values: a zero counts as missing. Zero is a value like others; whether a place is "
-    "specified, only `specified` says.",
+    "The mask was read off the values: a zero counts as missing, and whatever else lies there as specified. Zero is a "
+    "value like others; whether a place is specified, only `specified` says.",
 )
 def _(indices, values, specified, shape):
     import torch
