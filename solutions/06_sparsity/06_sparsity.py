@@ -574,7 +574,6 @@ for _step in range(150):
 print(f"loss at first {losses[0]:.2f}, after 50 steps {losses[50]:.4f}, at last {losses[-1]:.0e}")
 print(f"largest error of a weight: {(w - hidden).abs().max():.3f}")
 
-# %%
 fig, ax = plt.subplots(figsize=(6, 2.8), layout="constrained")
 ax.semilogy(losses)
 ax.set(xlabel="step", ylabel="mean squared error", title="A linear model on a sparse matrix")

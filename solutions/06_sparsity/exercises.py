@@ -882,7 +882,7 @@ def _(shape, nnz, dtype, index_dtype):
         "first where a place may be stored twice?",
         "Ask f for its value at one zero, of the dtype of s. For COO call s.coalesce() first. Then build a sparse tensor "
         "from the old indices and f(s.values()), with torch.sparse_coo_tensor or torch.sparse_csr_tensor, by s.layout.",
-        "s = s.coalesce() if s.layout == torch.sparse_coo else s; if f(torch.zeros(1, dtype=___)) is not 0: raise "
+        "s = s.coalesce() if s.layout == torch.sparse_coo else s; if f(torch.zeros(1, dtype=s.dtype)) != ___: raise "
         "ValueError(...); then torch.sparse_coo_tensor(s.indices(), f(___), s.shape), or for CSR "
         "torch.sparse_csr_tensor(s.crow_indices(), s.col_indices(), f(___), s.shape).",
     ],
