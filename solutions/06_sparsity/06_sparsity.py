@@ -192,7 +192,17 @@ print("with keepdim=True: a matrix of one column,", c.sum(1, keepdim=True).layou
 
 # %% [markdown] concepts=["S-04"]
 # Now write it yourself, so that it costs what the *entries* cost. A matrix of 16 rows and 4000 columns has 64 000
-# cells; with 32 entries, 32 additions are enough. The check counts the bytes that your code asks for (objective 4).
+# cells; with 32 entries, 32 additions are enough. Three tools help: differences of neighbours, repeating, and adding by
+# index, where an index that comes twice adds up.
+
+# %%
+print("diff:             ", torch.tensor([0, 1, 3]).diff())
+print("repeat_interleave:", torch.repeat_interleave(torch.tensor([7, 8]), torch.tensor([1, 2])))
+print("index_add:        ", torch.zeros(2).index_add(0, torch.tensor([1, 0, 1]), torch.tensor([3.0, 4.0, 5.0])))
+
+# %% [markdown]
+# **Rule.** Work on the values, and let the indices say where each result goes. Then the cost follows the entries. The
+# check counts the bytes that your code asks for (objective 4).
 #
 # {{card row_sums}}
 
@@ -257,6 +267,15 @@ except RuntimeError as error:
 # `d.values()` and `d.indices()` refuse until you coalesce, and rightly so: the parts are not yet what they seem. The
 # names with an underscore hand them out anyway. They are private; leave them to those who know what they do.
 #
+# How does one find equal places? `unique` gives each column of a matrix once, sorted, and on request also the number
+# under which each column of the original is found there:
+
+# %%
+columns, number = torch.tensor([[1, 0, 1], [2, 5, 2]]).unique(dim=1, return_inverse=True)
+print("each place once:", columns.tolist())
+print("the three columns are numbers", number.tolist())
+
+# %% [markdown]
 # **Rule.** Duplicates add up. A sum does not notice them, everything else does: coalesce first (objective 2).
 #
 # {{card coalesced_square}}
@@ -585,9 +604,9 @@ show_figure(fig, alt)
 
 # %% [markdown]
 # **Where it breaks.** The gradient for w is dense: `x[col]` reads a few places, and its gradient has one number for
-# *every* place of x, nearly all of them 0. With millions of words that is the largest thing in the whole step. An
-# embedding with `sparse=True` gives a COO gradient instead, and the next lecture is about what an optimiser can do
-# with it.
+# *every* place of x, nearly all of them 0. With millions of words that is the largest thing in the whole step. A table
+# of words that is read by index (`torch.nn.Embedding`) gives a COO gradient instead, if it is made with `sparse=True`;
+# the next lecture is about what an optimiser can do with it.
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 12 minutes; the exercise (20) can be homework.** Board: one row of A above w, lines from each entry down

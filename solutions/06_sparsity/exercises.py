@@ -211,7 +211,7 @@ def _(x):
         "in all?",
         "(x != 0).sum(1) counts the entries of each row, an empty row has 0. cumsum(0) adds them up, and torch.cat puts "
         "the 0 in front with which the first row starts.",
-        "kept = x != 0; crow = torch.cat([torch.zeros(1, dtype=torch.int64), kept.sum(___).cumsum(___)]); "
+        "kept = x != 0; ends = kept.sum(___).cumsum(___); crow = torch.cat([ends.new_zeros(1), ends]); "
         "return crow, x.nonzero(as_tuple=True)[___], x[kept].",
     ],
 )
@@ -387,7 +387,7 @@ def _(x):
         "number have to be repeated?",
         "c.crow_indices().diff() are the lengths of the rows, and torch.repeat_interleave(rows, lengths) repeats each "
         "row's number. index_add(0, rows, values) adds values up by their row (lecture 02's duplicates).",
-        "rows = torch.repeat_interleave(torch.arange(c.shape[0]), c.crow_indices().___()); "
+        "rows = torch.repeat_interleave(torch.arange(c.shape[0], device=c.device), c.crow_indices().___()); "
         "return c.values().new_zeros(c.shape[0]).index_add(0, ___, c.values()).",
     ],
 )
@@ -882,7 +882,7 @@ def _(shape, nnz, dtype, index_dtype):
         "first where a place may be stored twice?",
         "Ask f for its value at one zero, of the dtype of s. For COO call s.coalesce() first. Then build a sparse tensor "
         "from the old indices and f(s.values()), with torch.sparse_coo_tensor or torch.sparse_csr_tensor, by s.layout.",
-        "s = s.coalesce() if s.layout == torch.sparse_coo else s; if f(torch.zeros(1, dtype=s.dtype)) != ___: raise "
+        "s = s.coalesce() if s.layout == torch.sparse_coo else s; if f(s.values().new_zeros(1)) != ___: raise "
         "ValueError(...); then torch.sparse_coo_tensor(s.indices(), f(___), s.shape), or for CSR "
         "torch.sparse_csr_tensor(s.crow_indices(), s.col_indices(), f(___), s.shape).",
     ],
