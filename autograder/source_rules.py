@@ -86,8 +86,38 @@ def _reached(trees, name):
         if current in reached:
             continue
         reached[current] = [*([last[current]] if current in last else []), *nested.get(current, [])]
-        waiting += [n.id for node in reached[current] for n in ast.walk(node) if isinstance(n, ast.Name)]
+        waiting += sorted(set().union(*map(_taken, reached[current])))
     return [node for nodes in reached.values() for node in nodes]
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def _taken(node):
+    """The names that a definition takes from outside: a function's own variables are no mention of namesakes elsewhere."""
+    if isinstance(node, ast.Name):
+        return {node.id}
+    taken = set().union(*map(_taken, ast.iter_child_nodes(node)))
+    if not isinstance(node, FUNCTIONS):
+        return taken
+    defaults = [d for d in (*node.args.defaults, *node.args.kw_defaults) if d]  # looked up outside
+    return taken - _own(node) | set().union(*map(_taken, (*defaults, *getattr(node, "decorator_list", ()))))
+
+
+def _own(function):
+    """The parameters of a function, and what it assigns in its own scope."""
+    given = function.args
+    own = {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg) if a}
+    waiting, outside = list(function.body) if isinstance(function.body, list) else [function.body], set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            outside |= set(node.names)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            own.add(node.id)
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):  # another scope
+            waiting += ast.iter_child_nodes(node)
+    return own - outside
 
 
 def _defines(node):
