@@ -1944,11 +1944,11 @@ PREDICTIONS = (
         {
             "a": (
                 "only with need_weights=True",
-                "Right: that path uses a plain softmax. The other one uses a kernel which gives 0 for such a row.",
+                "Right: that path uses a plain softmax. The other one uses a newer routine, which gives 0 for such a row.",
             ),
             "b": (
                 "only with need_weights=False",
-                "The other way round: without the weights a newer kernel is used, and it gives 0 for such a row.",
+                "The other way round: without the weights a newer routine is used, and it gives 0 for such a row.",
             ),
             "c": ("always", "It used to be so. One of the two paths has learnt to give 0."),
             "d": ("never", "One of the two paths has learnt to give 0. The other has not."),
