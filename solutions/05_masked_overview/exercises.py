@@ -63,8 +63,8 @@ def _(rng):
     yield torch.tensor([[0.0, 1.0], [2.0, 0.0]]), torch.tensor([2, 2])
     yield torch.tensor([[4, 0], [0, 6], [1, 2]]), torch.tensor([1, 2, 0])
     yield torch.zeros(2, 5), torch.tensor([5, 3])
-    yield torch.tensor([[1e30]]), torch.tensor([0])
     yield torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64)
+    yield torch.tensor([[1e30]]), torch.tensor([0])
     yield rng.matrix(4, 3).t(), torch.tensor([4, 0, 2])
     for _ in range(10):
         rows, columns = rng.integer(1, 4), rng.integer(2, 5)
