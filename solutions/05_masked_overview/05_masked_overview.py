@@ -171,7 +171,7 @@ print("NumPy:", junk.numpy().mask.tolist())
 # ## Two packages, one idea
 #
 # PyTorch itself has a MaskedTensor, in `torch.masked`. It is a **prototype**: an early version, made to try out an idea.
-# It warns whenever you construct one, and nobody works on it at present. Its idea is worth learning; much of its
+# It warns whenever you construct one, and at present nobody develops it further. Its idea is worth learning; much of its
 # behaviour is not. So this course teaches the idea with a package of its own, `maskedtensor_ref`, that has the same
 # names, and looks at the prototype as a case study.
 #
@@ -275,7 +275,9 @@ print(px.grad)
 few = torch.tensor([-5.0, 0.0, 90.0], requires_grad=True)
 torch.where(few < 0, torch.exp(few), 1).sum().backward()
 plain = mask_grid(few.grad, torch.ones(3, dtype=torch.bool), name="plain gradient")
-masked = mask_grid(torch.tensor([6.7379e-03, 0.0, 0.0]), few.detach() < 0, name="masked gradient")
+few.grad = None
+torch.exp(as_masked_tensor(few, few < 0)).sum().backward()
+masked = mask_grid(few.grad.get_data(), few.grad.get_mask(), name="masked gradient")
 stacked("The gradient at x = -5, 0, 90: plain, and masked", [plain, masked])
 
 # %% [markdown] concepts=["O-07"]
@@ -307,8 +309,8 @@ check(exp_below_zero)
 
 # %% [markdown]
 # There is a third way. `torch.masked` also holds plain *functions* with a `mask=` argument, about twenty of them:
-# reductions such as `torch.masked.sum`, and softmax. They are no prototype and warn of nothing. What they hide gets the
-# gradient 0. Is that enough? Try it on the sum of exp over what is below 0, in two orders:
+# reductions such as `torch.masked.sum`, and softmax. They take plain tensors and give plain ones, and warn of nothing.
+# What they hide gets the gradient 0. Is that enough? Try it on the sum of exp over what is below 0, in two orders:
 
 # %%
 x = torch.tensor([-1.0, 100.0], requires_grad=True)
@@ -507,9 +509,10 @@ def sum_without_nan(a, b):
 check(sum_without_nan)
 
 # %% [markdown]
-# **Four issues, three ways.** When your checks up to here are green, put everything side by side. Each function below
-# is a way to write one of the four; the table shows the gradient that comes out. (There is no division among the
-# functions of `torch.masked`, so in two of the rows the divisor has to be made harmless by hand all the same.)
+# **Four issues, three ways.** When your checks up to here are green, put everything side by side; until then the table
+# says "not answered yet". Each function below is a way to write one of the four, and the table shows the gradient that
+# comes out. (There is no division among the functions of `torch.masked`, so in two of the rows the divisor has to be
+# made harmless by hand all the same.)
 
 # %%
 zero, one = torch.zeros(1), torch.ones(1)
@@ -528,7 +531,7 @@ ways = {
         lambda a: torch.where(no, a / 0, one),
         lambda a: guarded_quotient(no, a, zero, one),
         lambda a: torch.masked.sum(torch.stack([a / one, one]), 0, mask=torch.stack([no, yes])),
-        lambda a: torch.where(no, as_masked_tensor(a, yes) / 0, one),
+        lambda a: torch.where(no, as_masked_tensor(a / 0, no), one),
     ),
 }
 
@@ -691,33 +694,39 @@ def trained(softmax, steps=200):
     return losses, weights.detach(), (sharpness.item(), scale.item())
 
 
+# %%
+def training_figure(naive, safe):
+    """The losses of both trainings, the weights of the safe one, and what there is to see."""
+    fig, (left, right) = plt.subplots(1, 2, figsize=(8, 2.8), layout="constrained")
+    left.plot(safe[0], label="safe softmax")
+    left.plot(naive[0][:1], "rx", label="naive: NaN from step 1 on")
+    left.set(title="loss", xlabel="step", ylabel="mean squared error")
+    left.legend()
+    right.imshow(torch.where(there, safe[1], float("nan")), cmap="Blues", vmin=0, vmax=1.6)
+    for i, j in torch.cartesian_prod(torch.arange(6), torch.arange(5)).tolist():
+        text = f"{safe[1][i, j]:.2f}" if there[i, j] else "--"
+        right.text(j, i, text, ha="center", va="center", fontsize=8)
+    right.set(title="weights at the end", xlabel="reading", ylabel="station", xticks=range(5))
+    return fig, (
+        "Left: the loss over 200 steps falls close to 0 with the safe softmax, and is NaN from step 1 on with the naive "
+        "one. Right: the weights of six stations; in each row nearly all weight lies on one reading, padding has none, "
+        "and the row of station 2 is all padding."
+    )
+
+
+# %% [markdown]
+# Both trainings, and their picture. The cell needs your `safe_softmax`; until then it says "not answered yet".
+
+# %% concepts=["O-16"]
 naive, safe = trained(naive_softmax), trained(safe_softmax)
 for name, (losses, _, learnt) in {"naive": naive, "safe": safe}.items():
     print(f"{name:5} first losses {losses[0]:.2f}, {losses[1]:.2f}, last {losses[-1]:.3f};", end=" ")
     print("sharpness {:.2f}, scale {:.2f}".format(*learnt))
+show_figure(*training_figure(naive, safe))
 
 # %% [markdown]
 # The loss leaves the empty station out, in both. Still the naive run is NaN after a single step: the weights of the
 # empty row are NaN, and on the way back 0 times NaN reaches the factor that all stations share.
-
-# %% concepts=["O-16"]
-fig, (left, right) = plt.subplots(1, 2, figsize=(8, 2.8), layout="constrained")
-left.plot(safe[0], label="safe softmax")
-left.plot(naive[0][:1], "rx", label="naive: NaN from step 1 on")
-left.set(title="loss", xlabel="step", ylabel="mean squared error")
-left.legend()
-right.imshow(torch.where(there, safe[1], float("nan")), cmap="Blues", vmin=0, vmax=1.6)
-for i in range(6):
-    for j in range(5):
-        text = f"{safe[1][i, j]:.2f}" if there[i, j] else "--"
-        right.text(j, i, text, ha="center", va="center", fontsize=8)
-right.set(title="weights at the end", xlabel="reading", ylabel="station", xticks=range(5))
-alt = (
-    "Left: the loss over 200 steps falls close to 0 with the safe softmax, and is NaN from step 1 on with the naive one. "
-    "Right: the weights of six stations; in each row nearly all weight lies on one reading, padding has none, and the "
-    "row of station 2 is all padding."
-)
-show_figure(fig, alt)
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 15 minutes; the exercise (20) can be homework.** Board: a row of boxes with -∞ in all of them; what is
@@ -808,7 +817,7 @@ for name in ("sum", "prod", "amax", "amin", "mean"):
 # **Rule.** Fill with the identity of the operation, in the dtype at hand, then reduce.
 #
 # That builds the missing nanmax, nanmin and nanprod, and for integers too, which have neither NaN nor infinity: there
-# the smallest number of the dtype is the identity of max (objective 5).
+# the smallest number of the dtype, `torch.iinfo(x.dtype).min`, is the identity of max (objective 5).
 #
 # {{card reduced}}
 
@@ -974,7 +983,7 @@ check(masked_mse)
 
 # %% [markdown]
 # When it is green, train with it. Stations higher up fail more often, as in life. Beside your loss, two others: one
-# fills the holes with 0, one takes the targets as they are.
+# fills the holes with 0, one takes the targets as they are. (`F.mse_loss` is torch's mean squared error.)
 
 # %%
 torch.manual_seed(3)
@@ -982,37 +991,51 @@ height = torch.linspace(0, 2, 40)  # km
 temperature = 25 - 6.5 * height + 0.7 * torch.randn(40)
 reported = torch.rand(40) > height / 2.2
 targets = torch.where(reported, temperature, float("nan"))
-losses = {
-    "as it is": lambda p: F.mse_loss(p, targets),
-    "filled with 0": lambda p: F.mse_loss(p, targets.nan_to_num(0.0)),
-    "masked": lambda p: masked_mse(p, targets, reported),
-}
-lines = {}
-for name, loss in losses.items():
+
+
+def fitted(loss):
+    """Degrees per km, and degrees at sea level, after 400 steps with this loss."""
     slope, start = torch.zeros((), requires_grad=True), torch.zeros((), requires_grad=True)
     optimiser = torch.optim.SGD([slope, start], lr=0.2)
     for _ in range(400):
         optimiser.zero_grad()
         loss(slope * height + start).backward()
         optimiser.step()
-    lines[name] = slope.item(), start.item()
-    print(f"{name:14} {lines[name][0]:6.2f} degrees per km, {lines[name][1]:6.2f} at sea level")
+    return slope.item(), start.item()
+
 
 # %%
-fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
-ax.plot(height[reported], temperature[reported], "o", label="reported")
-ax.plot(height[~reported], temperature[~reported], "x", color="grey", label="missing (never seen)")
-for (name, (slope, start)), style in zip(lines.items(), (":", "--", "-"), strict=True):
-    if slope == slope:  # not NaN
-        ax.plot(height, slope * height + start, style, color="black", label=f"loss {name}")
-ax.set(title="Temperature and height, with missing targets", xlabel="height (km)", ylabel="temperature (°C)")
-ax.legend(fontsize=8)
-alt = (
-    "Temperature against height, from 25 degrees at sea level to 12 degrees at 2 km; higher up most targets are missing. "
-    "The solid line of the masked loss runs through the points; the dashed line, with holes filled by 0, falls far "
-    "below them. The loss that takes NaN as it is has no line."
-)
-show_figure(fig, alt)
+def lines_figure(lines):
+    """The stations, the lines by the name of their loss, and what there is to see."""
+    fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
+    ax.plot(height[reported], temperature[reported], "o", label="reported")
+    ax.plot(height[~reported], temperature[~reported], "x", color="grey", label="missing (never seen)")
+    for (name, (slope, start)), style in zip(lines.items(), (":", "--", "-"), strict=True):
+        if slope == slope:  # not NaN
+            ax.plot(height, slope * height + start, style, color="black", label=f"loss {name}")
+    ax.set(title="Temperature and height, with missing targets", xlabel="height (km)", ylabel="temperature (°C)")
+    ax.legend(fontsize=8)
+    return fig, (
+        "Temperature against height, from 25 degrees at sea level to 12 degrees at 2 km; higher up most targets are "
+        "missing. The solid line of the masked loss runs through the points; the dashed line, with holes filled by 0, "
+        "falls far below them. The loss that takes NaN as it is has no line."
+    )
+
+
+# %%
+losses = {
+    "as it is": lambda p: F.mse_loss(p, targets),
+    "filled with 0": lambda p: F.mse_loss(p, targets.nan_to_num(0.0)),
+    "masked": lambda p: masked_mse(p, targets, reported),
+}
+lines = {name: fitted(loss) for name, loss in losses.items()}
+for name, (slope, start) in lines.items():
+    print(f"{name:14} {slope:6.2f} degrees per km, {start:6.2f} at sea level")
+show_figure(*lines_figure(lines))
+
+# %% [markdown]
+# The data were made with -6.5 degrees per km and 25 degrees at sea level. The masked loss finds that, from half of the
+# stations. Zeros pull the line down to themselves; and one NaN is enough to learn nothing at all.
 
 # %% [markdown] facts=["F-44"]
 # **Where it breaks.** Could one train with masked gradients directly, without `where`? A plain tensor that goes
@@ -1094,7 +1117,7 @@ def write_row(m, i, values):
     """
     ### BEGIN SOLUTION
     m[i] = masked_tensor(values, m[i].get_mask())
-    chosen = torch.zeros(m.shape, dtype=torch.bool)
+    chosen = torch.zeros(m.shape, dtype=torch.bool, device=m.device)
     chosen[i] = True
     return torch.where(chosen, values.expand(m.shape), m)
     ### END SOLUTION

@@ -1645,7 +1645,7 @@ def _(prediction, target, mask):
     import torch
 
     if not mask.any():
-        return torch.zeros((), dtype=prediction.dtype)
+        return torch.zeros((), dtype=prediction.dtype, device=prediction.device)
     return ((prediction[mask] - target[mask]) ** 2).mean()
 
 
@@ -1703,13 +1703,13 @@ def _(prediction, target, mask):
         "In place: m[i] = something under the mask of the row, masked_tensor(values, m[i].get_mask()). New: "
         "torch.where(rows, a, b) takes value and mask from the side it chooses; rows is a bool tensor that is True in "
         "row i (mind a negative i), and a plain tensor specifies everything.",
-        "m[i] = masked_tensor(values, m[i].get_mask()); rows = torch.zeros(m.shape, dtype=torch.bool); rows[i] = ___; "
+        "m[i] = masked_tensor(values, m[i].get_mask()); rows = torch.zeros(m.shape, dtype=torch.bool, device=m.device); rows[i] = ___; "
         "return torch.where(rows, ___.expand(m.shape), m)",
     ],
 )
 def write_row(m, i, values):
     m[i] = masked_tensor(values, m[i].get_mask())
-    rows = torch.zeros(m.shape, dtype=torch.bool)
+    rows = torch.zeros(m.shape, dtype=torch.bool, device=m.device)
     rows[i] = True
     return torch.where(rows, values.expand(m.shape), m)
 
@@ -1744,7 +1744,7 @@ def _(m, i, values):
 
     row = m[i].clone()
     row.copy_(masked_tensor(values, row.get_mask()))
-    rows = torch.zeros(m.shape, dtype=torch.bool)
+    rows = torch.zeros(m.shape, dtype=torch.bool, device=m.device)
     rows[i] = True
     return torch.where(rows, values.expand(m.shape), m)
 
@@ -1758,7 +1758,7 @@ def _(m, i, values):
     import torch
 
     m[i] = values
-    rows = torch.zeros(m.shape, dtype=torch.bool)
+    rows = torch.zeros(m.shape, dtype=torch.bool, device=m.device)
     rows[i] = True
     return torch.where(rows, values.expand(m.shape), m)
 
@@ -1788,7 +1788,7 @@ def _(m, i, values):
     m[i] = masked_tensor(values, m[i].get_mask())
     data = m.get_data().clone()
     data[i] = values
-    return masked_tensor(data, torch.ones(m.shape, dtype=torch.bool))
+    return masked_tensor(data, torch.ones(m.shape, dtype=torch.bool, device=m.device))
 
 
 @write_row.wrong(
@@ -1801,7 +1801,7 @@ def _(m, i, values):
     from maskedtensor_ref import masked_tensor
 
     m[i] = masked_tensor(values, m[i].get_mask())
-    rows = (torch.arange(m.shape[0]) == i)[:, None].expand(m.shape)
+    rows = (torch.arange(m.shape[0], device=m.device) == i)[:, None].expand(m.shape)
     return torch.where(rows, values.expand(m.shape), m)
 
 
@@ -1813,7 +1813,7 @@ def _(m, i, values):
 
     for row in range(m.shape[0]):
         m[row] = masked_tensor(values, m[row].get_mask())
-    rows = torch.zeros(m.shape, dtype=torch.bool)
+    rows = torch.zeros(m.shape, dtype=torch.bool, device=m.device)
     rows[i] = True
     return torch.where(rows, values.expand(m.shape), m)
 
