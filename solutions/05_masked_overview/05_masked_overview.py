@@ -681,7 +681,7 @@ def naive_softmax(x, mask, dim):
 def trained(softmax, steps=200):
     """The losses of a training with this softmax, and the weights at its end."""
     sharpness, scale = torch.zeros((), requires_grad=True), torch.ones((), requires_grad=True)
-    optimiser = torch.optim.SGD([sharpness, scale], lr=0.5)
+    optimiser = torch.optim.SGD([sharpness, scale], lr=0.05)
     losses = []
     for _ in range(steps):
         weights = softmax(sharpness * marks, there, 1)
