@@ -95,13 +95,16 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 def _taken(node):
     """The names that a definition takes from outside: a function's own variables are no mention of namesakes elsewhere."""
-    if isinstance(node, ast.Name):
-        return {node.id}
-    taken = set().union(*map(_taken, ast.iter_child_nodes(node)))
-    if not isinstance(node, FUNCTIONS):
-        return taken
-    defaults = [d for d in (*node.args.defaults, *node.args.kw_defaults) if d]  # looked up outside
-    return taken - _own(node) | set().union(*map(_taken, (*defaults, *getattr(node, "decorator_list", ()))))
+    taken, waiting = set(), [(node, frozenset())]  # a stack: a sum of a thousand terms is a thousand levels deep
+    while waiting:
+        node, own = waiting.pop()
+        if isinstance(node, ast.Name):
+            taken |= {node.id} - own
+        inside = {}  # the body; defaults, annotations and decorators are looked up outside
+        if isinstance(node, FUNCTIONS):
+            inside = dict.fromkeys(node.body if isinstance(node.body, list) else [node.body], own | _own(node))
+        waiting += [(child, inside.get(child, own)) for child in ast.iter_child_nodes(node)]
+    return taken
 
 
 def _own(function):
