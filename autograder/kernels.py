@@ -46,6 +46,7 @@ PRELOAD = (  # what notebooks of a course import, beside what the zygote imports
     "safetensors.torch",
     "lecture_pictures",
     "maskedtensor_ref",
+    "maskedtensor_ref.differences",
     "torch.testing",
     "torch.utils.benchmark",
     "torch.utils.tensorboard",
