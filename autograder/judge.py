@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from . import probe, wire
 from .diagnosis import Diagnosis, Misconception, Rules, construct, diagnose, given_text, kinds_text
 from .exercises import VISIBLE_SEED, Exercise, standalone_text
+from .properties import COUNTED
 from .records import FAILURES, Answers, Probe, Reply, Seen, Verdict
 from .source_rules import broken_rule
 
@@ -55,7 +56,7 @@ def _message(exercise, cases, seed, device="cpu", threads=0):
         driver=standalone_text(exercise.driver, "driver") if exercise.driver else "",
         gradient=exercise.gradient,
         fake_cuda=any(wanted.name == "device_agnostic" for wanted in exercise.properties),
-        count=not exercise.reads,
+        count=not exercise.reads and any(wanted.name in COUNTED for wanted in exercise.properties),
         device=device,
         threads=threads,
     )

@@ -36,6 +36,7 @@ from .warm import Zygote
 
 INTERRUPT_SECONDS = 3.0  # what a cell has to end by itself once it is interrupted
 POLL_SECONDS = 0.2
+EXPRESSION = "probe"  # the name under which an expression is sent
 SILENT_SECONDS = 3.0  # how long one channel of a kernel may lag behind the other
 ECHO_SECONDS = 5.0  # what a living kernel has to answer our question; on a busy machine it takes 0.1
 MAX_REPLY = 15 << 20  # base64 characters of one reply; the connection takes messages of 16 MiB
@@ -45,6 +46,7 @@ PRELOAD = (  # what notebooks of a course import, beside what the zygote imports
     "safetensors.torch",
     "lecture_pictures",
     "maskedtensor_ref",
+    "maskedtensor_ref.differences",
     "torch.testing",
     "torch.utils.benchmark",
     "torch.utils.tensorboard",
@@ -317,10 +319,19 @@ class _Kernel:
         return "memory" if ended and ended.stopped_by == "memory" else "died"
 
     async def execute(self, code: str, seconds: float, *, silent: bool, keep: int) -> Outcome:
-        """Run `code` for at most `seconds`; keep at most `keep` bytes of its output."""
+        """Run `code` for at most `seconds`; keep at most `keep` bytes of its output.
+
+        Args:
+            silent: it is an expression, to be evaluated without a trace in the notebook's history.
+        """
         outcome, collected = Outcome(), _Outputs(keep)
         message = self.client.execute(
-            code, silent=silent, store_history=not silent, allow_stdin=False, stop_on_error=False
+            "" if silent else code,
+            silent=silent,
+            store_history=not silent,
+            user_expressions={EXPRESSION: code} if silent else {},
+            allow_stdin=False,
+            stop_on_error=False,
         )
         deadline, interrupted = time.monotonic() + seconds, False
         reply, idle_by = None, float("inf")  # what the shell channel says, and when the other one has to say so, too
@@ -351,7 +362,7 @@ class _Kernel:
                 outcome.status = "error" if outcome.error else "ok"
                 break
             if kind == "error":
-                outcome.error = f"{_text(content.get('ename'))}: {_text(content.get('evalue'))}"[:500]
+                outcome.error = _error_text(content)
             published = (
                 content.get("data", {}).get(MIME)
                 if kind == "display_data" and isinstance(content.get("data"), dict)
@@ -370,6 +381,8 @@ class _Kernel:
             elif _asks_to_exit(reply):
                 outcome.status = "died"
                 await self.kernel.kill()
+            else:
+                outcome.error = outcome.error or _expression_error(reply)
         outcome.outputs = collected.outputs
         return outcome
 
@@ -392,6 +405,17 @@ class _Kernel:
 def _is_about(received: dict, message: str) -> bool:
     parent = received.get("parent_header")
     return isinstance(parent, dict) and parent.get("msg_id") == message
+
+
+def _expression_error(reply: dict) -> str:
+    """The error that an evaluated expression ended with, or ""."""
+    evaluated = reply.get("user_expressions")
+    found = evaluated.get(EXPRESSION) if isinstance(evaluated, dict) else None
+    return _error_text(found) if isinstance(found, dict) and found.get("status") == "error" else ""
+
+
+def _error_text(content: dict) -> str:
+    return f"{_text(content.get('ename'))}: {_text(content.get('evalue'))}"[:500]
 
 
 def _asks_to_exit(reply: dict) -> bool:

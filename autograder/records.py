@@ -41,7 +41,7 @@ class Probe:
     Attributes:
         exercise: id of the exercise, which is the name of the student's function.
         cell: grade_id of the graded cell that it follows.
-        code: source that is run there as it stands and publishes one reply.
+        code: an expression that, evaluated there, publishes one reply.
     """
 
     exercise: str
