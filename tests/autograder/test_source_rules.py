@@ -44,3 +44,11 @@ def test_a_variable_of_an_answer_is_no_mention_of_a_namesake_in_another_cell(ans
 )
 def test_what_an_answer_takes_from_other_cells_counts_as_its_own(answer, construct):
     assert found(answer, "def helper(y):\n    for v in y:\n        pass\n    return v") == construct
+
+
+@pytest.mark.parametrize("term", ["x", "(lambda c: c)(x)"])
+def test_a_long_or_deep_answer_is_read_to_its_end(term):
+    total = " + ".join([term] * 1500)
+    assert found(f"def f(x):\n    return {total}") is None
+    assert found(f"def f(x):\n    return c + {total}") == "sparse_csr_tensor"
+    assert found("def f(x):\n" + "    y = x\n" * 20_000 + "    return c") == "sparse_csr_tensor"
