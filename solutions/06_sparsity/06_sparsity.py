@@ -481,10 +481,10 @@ check(on_entries)
 # a sum what either stores, so sums fill up as they go. And a sparse tensor plus a dense one is dense:
 
 # %%
-other = torch.tensor([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]]).to_sparse_coo()
-print("entries:", s._nnz(), "and", other._nnz(), "| of the product", (s * other).coalesce()._nnz(), end=" | ")
-print("of the sum", (s + other).coalesce()._nnz())
-print("dense + sparse:", (torch.ones(2, 3) + s).layout)
+one, other = x.to_sparse_coo(), torch.tensor([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]]).to_sparse_coo()
+print("entries:", one._nnz(), "and", other._nnz(), end=" | ")
+print("of the product", (one * other)._nnz(), "| of the sum", (one + other)._nnz())
+print("dense + sparse:", (torch.ones(2, 3) + one).layout)
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 10 minutes.** Let the class sort twenty functions by hand into "keeps" and "does not": sigmoid (0.5!),

@@ -237,6 +237,12 @@ def test_a_constructor_does_not_look_for_duplicates():
     assert X.to_sparse_coo().is_coalesced()
 
 
+def test_a_product_stores_what_both_store_and_a_sum_what_either_stores():
+    one, other = X.to_sparse_coo(), torch.tensor([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]]).to_sparse_coo()
+    assert (one._nnz(), other._nnz(), (one * other)._nnz(), (one + other)._nnz()) == (3, 2, 1, 4)
+    assert (torch.ones(2, 3) + one).layout == torch.strided
+
+
 def test_a_csr_matrix_has_a_row_sum_with_keepdim_only():
     with pytest.raises(RuntimeError, match="keepdim=False"):
         X.to_sparse_csr().sum(1)
