@@ -234,6 +234,38 @@ NEEDS_VALUES = (
 )
 
 
+NOT_LINKED = "not linked with support for cuda"
+
+
+@contextlib.contextmanager
+def _without_autograd():
+    """Nothing is recorded, and what needs a record raises: on a fake GPU a build without CUDA ends the process at the first
+    operation that autograd records."""
+
+    def refused(*arguments, **options):
+        raise RuntimeError(f"autograd is {NOT_LINKED}")
+
+    transforms = sys.modules.get("torch._functorch.eager_transforms")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(_replaced(torch._C, "_set_grad_enabled", lambda enabled: None))
+        stack.enter_context(_replaced(torch.autograd, "_engine_run_backward", refused))
+        for name in ("grad_increment_nesting", "jvp_increment_nesting"):
+            if hasattr(transforms, name):
+                stack.enter_context(_replaced(transforms, name, refused))
+        yield
+
+
+@contextlib.contextmanager
+def _replaced(owner, name, value):
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
+
+
 def on_fake_cuda(function, arguments: dict, driver=None) -> dict | None:
     """Call `function` with its tensors moved to a fake GPU: shows a missing `device=` on a machine that has none.
 
@@ -243,8 +275,11 @@ def on_fake_cuda(function, arguments: dict, driver=None) -> dict | None:
 
     call = function if driver is None else lambda *case: driver(function, *case)
     with FakeTensorMode(allow_non_fake_inputs=False), _quiet("torch._subclasses.fake_tensor"):
-        seen = _elsewhere(call, arguments, "cuda")
-    if "not linked with support for cuda" in seen["message"]:  # brackets and .to() need a build with CUDA, fake or not
+        with _without_autograd() if torch.version.cuda is None else contextlib.nullcontext():
+            seen = _elsewhere(call, arguments, "cuda")
+    if (
+        NOT_LINKED in seen["message"] or "grad" in seen["message"]
+    ):  # brackets, .to() and autograd need a build with CUDA
         seen = _elsewhere(call, arguments, "meta")
         seen["devices"] = ["cuda" if device == "meta" else device for device in seen["devices"]]
     return None if any(sign in f"{seen['raised']}: {seen['message']}" for sign in NEEDS_VALUES) else seen
