@@ -8,6 +8,7 @@ database. Only a few submissions are under way at any time, however many there a
     a worker dies                            its submissions once more, each alone, so that the guilty one is known
     a worker dies with one that was alone    state "error"
     nothing comes back for too long          as if the workers that are busy had died
+    a killed process leaves files            whoever comes next removes them (leftovers)
     wrong use, a course that is wrong        raised: it would be the same for every submission
 """
 
@@ -33,8 +34,9 @@ from distributed import Client, Future, LocalCluster, WorkerPlugin, get_worker
 from distributed.scheduler import KilledWorker
 from distributed.security import Security
 
+from . import cgroup, leftovers, sandbox
 from .bundle import Bundle, bundle, unpacked
-from .errors import AutograderError, CourseError, EngineError, UsageError
+from .errors import AutograderError, CourseError, EngineError, Refused, UsageError
 from .exercises import Lecture
 from .ledger import foundations
 from .records import Report, Submission, Verdict
@@ -91,12 +93,51 @@ def graded(
         return
     wanted, submissions = len(first), itertools.chain(first, submissions)
     del first  # nothing that is done stays in memory
-    bench = Bench(task, bundle(lecture), settings, seed, warm, foundations(lecture))
+    without_secrets = replace(settings, db_url="")  # it may hold a password, and no worker needs the gradebook
+    bench = Bench(task, bundle(lecture), without_secrets, seed, warm, foundations(lecture))
     with _cluster(settings, wanted) as client, _registered(client, bench):
         yield from _Walk(client, bench, lecture).over(submissions)
 
 
+@dataclass(frozen=True)
+class Machine:
+    """What there is where submissions are run.
+
+    Attributes:
+        level: of the sandbox.
+        gpu: whether torch can use one.
+    """
+
+    level: sandbox.Level
+    gpu: bool
+
+
+def machines(settings: Settings) -> dict[str, Machine]:
+    """The machine of each worker of settings.scheduler, by the worker's address; without a scheduler this one.
+
+    Raises:
+        UsageError: there is no such scheduler, no worker joins, or one cannot run the autograder.
+        Refused: one has no sandbox, and the code is not trusted.
+    """
+    if not settings.scheduler:
+        return {"here": _machine(settings.trust_code)}
+    with dask.config.set(QUIET), _silent("distributed"), _connected(settings.scheduler) as client:
+        found = client.run(_machine, settings.trust_code, on_error="return")
+    for address, machine in found.items():
+        if isinstance(machine, Refused):
+            raise Refused(f"the worker at {address}: {machine}")
+        if not isinstance(machine, Machine):
+            said = f"{type(machine).__name__}: {machine}"
+            raise UsageError(f"the worker at {address} cannot grade ({said}): install there what is installed here")
+    return found
+
+
 # ---- in the workers
+
+
+def _machine(trust_code: bool) -> Machine:
+    return Machine(sandbox.at_least(trust_code=trust_code), torch.cuda.is_available())
+
 
 _ONE_AT_A_TIME = threading.Lock()  # the judge sets the process's random state and default dtype
 
@@ -118,6 +159,7 @@ class Bench(WorkerPlugin):
         torch.set_num_threads(1)  # the number of threads changes float results
         importlib.import_module("nbformat")  # 1.1 s: here, once, and not in the first submission's time
         with contextlib.ExitStack() as stack:
+            stack.enter_context(leftovers.temporary_place())
             self.lecture = stack.enter_context(unpacked(self.packed, Path(worker.local_directory)))
             if (found := foundations(self.lecture)) != self.expected:
                 raise UsageError(_unequal(worker.address, self.expected, found))
@@ -267,6 +309,8 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
         if settings.scheduler:
             yield stack.enter_context(_connected(settings.scheduler))
             return
+        stack.callback(_forget_killed)
+        place = stack.enter_context(leftovers.temporary_place())
         cluster = stack.enter_context(
             LocalCluster(
                 n_workers=min(settings.workers, submissions),
@@ -275,6 +319,7 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
                 host="127.0.0.1",
                 security=Security.temporary(),
                 memory_limit=0,
+                local_directory=place,
                 silence_logs=logging.CRITICAL,
                 dashboard_address="127.0.0.1:0",
                 worker_dashboard_address="127.0.0.1:0",
@@ -282,6 +327,12 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
             )
         )
         yield stack.enter_context(Client(cluster))
+
+
+def _forget_killed() -> None:
+    """Nothing stays of a worker that died and had no successor to clean up."""
+    leftovers.forget_killed()
+    cgroup.forget_all_killed()
 
 
 @contextlib.contextmanager

@@ -30,6 +30,7 @@ from .warm import Zygote
 
 INTERRUPT_SECONDS = 3.0  # what a cell has to end by itself once it is interrupted
 POLL_SECONDS = 0.2
+KILLED = -9  # the code of a process that was ended by SIGKILL, which is no name on Windows
 MAX_REPLY = 15 << 20  # base64 characters of one reply; the connection takes messages of 16 MiB
 PRELOAD = (
     "autograder.check",
@@ -110,6 +111,9 @@ def warmed(lecture: Lecture, settings: Settings) -> Iterator[None]:
             _ZYGOTES.popitem()[1].stop()
 
 
+ENDED = "The kernel ended in code cell {} and was started anew."
+
+
 class _Run:
     """One submission being run."""
 
@@ -123,6 +127,7 @@ class _Run:
         self.replies: dict[str, Reply] = {probe.exercise: Reply(probe.exercise, failure="missing") for probe in probes}
         self.events: list[str] = []
         self.worked: list[int] = []  # cells to replay in a fresh kernel
+        self.suspected: set[int] = set()  # cells in which the kernel ended
         self.output_left = int(settings.output_mib * (1 << 20))
         self.started = time.monotonic()
         self.kernel: _Kernel | None = None
@@ -156,25 +161,46 @@ class _Run:
         return self.settings.submission_seconds - (time.monotonic() - self.started)
 
     async def cell(self, number: int, cell: dict) -> None:
-        """Run one cell, its probe if it is graded, and bring a kernel back that it ended."""
+        """Run one cell, its probe if it is graded, and bring a kernel back that it ended.
+
+        A kernel that was killed by nobody knows whom (the system for want of memory, a person) is no fault of a cell:
+        the cell is run once more. One that kills its own kernel does so again.
+        """
+        probe = self.probes.pop(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id"), None)
+        died = await self.attempt(number, cell, probe)
+        again = died and self.excused(number)
+        if not self.kernel.alive():
+            await self.revive(number, "The kernel was killed in code cell {}; that was run again." if again else ENDED)
+        if again and not self.out_of_time():
+            await self.attempt(number, cell, probe)
+            if not self.kernel.alive():
+                await self.revive(number, ENDED)
+
+    async def attempt(self, number: int, cell: dict, probe: Probe | None) -> bool:
+        """Run one cell, and its probe; whether the kernel ended meanwhile."""
         outcome = await self.execute(cell["source"])
         cell["outputs"], cell["execution_count"] = self.kept(outcome.outputs), number + 1
-        probe = self.probes.pop(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id"), None)
         if probe and outcome.status in ("ok", "error"):
-            await self.probe(probe)
+            outcome = await self.probe(probe)
         elif probe:
             self.replies[probe.exercise] = Reply(probe.exercise, failure=self.failure(outcome))
         elif outcome.status == "ok":
             self.worked.append(number)
-        if not self.kernel.alive():
-            await self.revive(number)
+        return outcome.status == "died"
 
-    async def probe(self, probe: Probe) -> None:
+    async def probe(self, probe: Probe) -> Outcome:
         outcome = await self.execute(probe.code, silent=True)
         if outcome.reply is not None:
             self.replies[probe.exercise] = _decoded(probe.exercise, outcome.reply)
-        else:
-            self.replies[probe.exercise] = Reply(probe.exercise, failure=self.failure(outcome), detail=outcome.error)
+            return Outcome("ok")
+        self.replies[probe.exercise] = Reply(probe.exercise, failure=self.failure(outcome), detail=outcome.error)
+        return outcome
+
+    def excused(self, number: int) -> bool:
+        """Whether the kernel that ended in a cell was killed by nobody knows whom, for the first time in this cell."""
+        first = number not in self.suspected
+        self.suspected.add(number)
+        return first and self.kernel.killed_from_outside()
 
     def failure(self, outcome: Outcome) -> str:
         return {"timeout": "timeout", "died": self.kernel.why_it_died()}.get(outcome.status, "silent")
@@ -188,16 +214,17 @@ class _Run:
         self.output_left = max(self.output_left - len(json.dumps(outputs)), 0)
         return outputs
 
-    async def revive(self, blamed: int) -> None:
+    async def revive(self, blamed: int, sentence: str) -> None:
         """A fresh kernel in which every cell that worked has run again."""
-        self.events.append(f"The kernel ended in code cell {blamed + 1} and was started anew.")
+        self.events.append(sentence.format(blamed + 1))
         while not self.out_of_time():
             await self.kernel.stop()
             self.kernel = await self.start()
             for number in list(self.worked):
                 await self.execute(self.cells[number]["source"])
                 if not self.kernel.alive():
-                    self.worked.remove(number)  # it worked once, and not again
+                    if not self.excused(number):
+                        self.worked.remove(number)  # it worked once, and not again
                     break
             else:
                 return
@@ -215,6 +242,7 @@ class _Kernel:
 
     def __init__(self, opened, kernel):
         self.opened, self.kernel, self.client = opened, kernel, kernel.client
+        self.killed_by_us = False
 
     @classmethod
     async def start(cls, zygote: Zygote | None, folder: Path, settings: Settings, hides: tuple[str, ...]) -> "_Kernel":
@@ -230,6 +258,16 @@ class _Kernel:
         """Kill it, if it still runs, with all that it started, and close the connection."""
         await self.opened.__aexit__(None, None, None)
 
+    async def kill(self) -> None:
+        self.killed_by_us = True
+        await self.kernel.kill()
+
+    def killed_from_outside(self) -> bool:
+        """Whether it was killed, not by us nor for a limit: by its own code or from outside, which looks the same."""
+        ended = self.kernel.died.result() if self.kernel.died.done() else None
+        killed = ended is not None and ended.code == KILLED and ended.stopped_by is None
+        return killed and not self.killed_by_us
+
     def why_it_died(self) -> str:
         """A key of FAILURES."""
         ended = self.kernel.died.result() if self.kernel.died.done() else None
@@ -243,7 +281,7 @@ class _Kernel:
         while True:
             if time.monotonic() > deadline:
                 if interrupted:
-                    await self.kernel.kill()
+                    await self.kill()
                     break
                 await self.kernel.interrupt()
                 deadline, interrupted = time.monotonic() + INTERRUPT_SECONDS, True
@@ -278,7 +316,7 @@ class _Kernel:
             outcome.status = "timeout"
         elif outcome.status != "died" and await self._asked_to_exit(message):
             outcome.status = "died"
-            await self.kernel.kill()
+            await self.kill()
         outcome.outputs = collected.outputs
         return outcome
 

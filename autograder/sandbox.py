@@ -95,6 +95,11 @@ def at_least(minimum=MINIMUM, trust_code=False):
     return found
 
 
+def weakest(levels):
+    """Of several machines' levels the one that holds everywhere."""
+    return max(levels, key=lambda level: list(PLANS).index(level.name))
+
+
 def remarks(plan):
     """What is not isolated on this machine beyond what the plan says."""
     version = landlock.abi() if plan.locks else SIGNALS_SINCE
