@@ -353,7 +353,10 @@ def _silent(library: str) -> Iterator[None]:
 def _connected(address: str) -> Client:
     try:
         client = Client(address, timeout=JOIN_SECONDS)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        for sign, meaning in TLS.items():
+            if sign in str(error):
+                raise UsageError(f"the Dask scheduler at {address}: {meaning} (docs/cluster.md)") from error
         raise UsageError(f"there is no Dask scheduler at {address}: {error}") from error
     try:
         client.wait_for_workers(1, timeout=JOIN_SECONDS)
@@ -362,6 +365,15 @@ def _connected(address: str) -> Client:
         found = f"no worker joined the scheduler at {address} within {JOIN_SECONDS:.0f} s"
         raise UsageError(f"{found}: start workers, then call again") from error
     return client
+
+
+TLS = {  # what Dask says: what it means
+    "ssl_context": "tls:// needs a certificate: name it to Dask, as tls.sh does",
+    "encryption required": "your Dask configuration demands TLS: give tls:// in place of tcp://",
+    "certificate": "your certificate is not one that it trusts: take the cluster.pem with which it was started",
+    "No such file": "the certificate that your Dask configuration names is not there: look at the paths in tls.sh",
+    "reset by peer": "it hung up: one that speaks TLS is reached by tls:// in place of tcp://",
+}
 
 
 @contextlib.contextmanager

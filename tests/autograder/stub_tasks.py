@@ -30,9 +30,14 @@ def seen(lecture, settings, seed):
         "mode": oct(lecture.folder.parent.stat().st_mode & 0o777),
         "folder": str(lecture.folder),
         "solutions": str(settings.solutions),
+        "settings": repr(settings),
         "seed": str(seed),
         "warm": " ".join(WARM),
     }
+
+
+def raise_(error, *_):
+    raise error
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import functools
 import gc
 import os
 import signal
@@ -14,9 +15,11 @@ from pathlib import Path
 import dask
 import pytest
 from distributed import LocalCluster
+from distributed.security import Security
 
 from autograder import farm
-from autograder.errors import CourseError, UsageError
+from autograder.errors import CourseError, Refused, UsageError
+from autograder.plans import PLANS
 from autograder.records import Submission
 
 HERE = Path(__file__).parent
@@ -198,6 +201,40 @@ def test_a_scheduler_that_is_not_there_is_named(tiny, settings, stub_tasks, monk
     nowhere = dataclasses.replace(settings, scheduler="tcp://127.0.0.1:9")
     with pytest.raises(UsageError, match="no Dask scheduler at tcp://127.0.0.1:9:".replace(".", "[.]")):
         list(farm.graded(stub_tasks.grade, [handed_in("ada")], tiny, nowhere, 7))
+
+
+def test_a_scheduler_that_speaks_tls_is_named(tiny, settings, stub_tasks, monkeypatch):
+    monkeypatch.setattr(farm, "JOIN_SECONDS", 2)
+    options = {"host": "127.0.0.1", "security": Security.temporary(), "silence_logs": 50}
+    with LocalCluster(n_workers=0, dashboard_address=None, **options) as cluster:
+        for protocol, expected in (("tls", "tls:// needs a certificate"), ("tcp", "is reached by tls:// in place")):
+            address = cluster.scheduler_address.replace("tls://", f"{protocol}://")
+            with pytest.raises(UsageError, match=expected):
+                farm.machines(dataclasses.replace(settings, scheduler=address))
+
+
+def test_the_machines_of_the_workers_are_known(elsewhere):
+    found = farm.machines(elsewhere)
+    assert len(found) == 2 and {machine.level.name for machine in found.values()} <= set(PLANS)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "sentence"),
+    [
+        (Refused("this machine offers 'none'"), Refused, "the worker at tcp://.*: this machine offers 'none'"),
+        (ImportError("no bubblewrap"), UsageError, "the worker at tcp://.* cannot grade .ImportError: no bubblewrap"),
+    ],
+)
+def test_a_worker_that_cannot_grade_is_named(elsewhere, stub_tasks, monkeypatch, error, kind, sentence):
+    monkeypatch.setattr(farm, "_machine", functools.partial(stub_tasks.raise_, error))
+    with pytest.raises(kind, match=sentence):
+        farm.machines(elsewhere)
+
+
+def test_no_worker_hears_of_the_gradebook(tiny, elsewhere, stub_tasks):
+    secret = dataclasses.replace(elsewhere, db_url="postgresql+psycopg://me:secret@there/book")
+    (report,) = farm.graded(stub_tasks.grade, [handed_in("ada")], tiny, secret, 7)
+    assert report.provenance["settings"] and "secret" not in report.provenance["settings"]
 
 
 def test_an_empty_class_starts_no_cluster(tiny, settings, stub_tasks, monkeypatch):
