@@ -7,6 +7,7 @@ database. Only a few submissions are under way at any time, however many there a
     our own failure (EngineError, a bug)     once more; then state "error"
     a worker dies                            its submissions once more, each alone, so that the guilty one is known
     a worker dies with one that was alone    state "error"
+    a worker that joins late cannot grade    it is closed, its submissions go to others
     nothing comes back for too long          as if the workers that are busy had died
     a killed process leaves files            whoever comes next removes them (leftovers)
     wrong use, a course that is wrong        raised: it would be the same for every submission
@@ -46,6 +47,7 @@ log = logging.getLogger(__name__)
 
 IN_FLIGHT = 2  # submissions per worker: one that runs, one that waits there
 JOIN_SECONDS = 60.0  # how long a cluster may take until its first worker is there
+MOST_MOVES = 5
 GRACE_SECONDS = 60.0  # what a worker may take over the limits of a submission before it counts as dead
 
 Task = Callable[[Submission, Lecture, Settings, int], Report]
@@ -153,6 +155,14 @@ class Bench(WorkerPlugin):
 
     def setup(self, worker) -> None:
         """Called by the worker when it starts, and again in the process that takes its place when it has died."""
+        self.unfit, self.open = None, contextlib.ExitStack()
+        try:
+            self._set_up(worker)
+        except Exception as error:  # raised by register_plugin, for whoever is there then; passed over for who is late
+            self.unfit = error
+            raise
+
+    def _set_up(self, worker) -> None:
         if not self.settings.scheduler:
             atexit.register(os._exit, 0)  # our own worker: taking torch's modules apart takes a second, for nothing
         signal.signal(signal.SIGINT, _deaf)  # Ctrl-C reaches every process of a terminal; the coordinator ends us
@@ -182,8 +192,17 @@ def _unequal(address: str, expected: dict, found: dict) -> str:
     return f"the worker at {address} has another {', '.join(names)} than this machine: install the same there"
 
 
+class _Unfit(Exception):
+    """A worker that came late could not be set up, and closes itself."""
+
+
 def _on_worker(submission: Submission, bench: str) -> Report:
-    bench = get_worker().plugins[bench]
+    worker = get_worker()
+    bench = worker.plugins[bench]
+    if bench.unfit is not None:
+        for_good = isinstance(bench.unfit, (UsageError, CourseError))  # else its nanny may try once more
+        worker.loop.add_callback(worker.close, nanny=for_good, reason="it cannot grade")
+        raise _Unfit(f"the worker at {worker.address} cannot grade: {bench.unfit}")
     with _ONE_AT_A_TIME:
         return bench.task(submission, bench.lecture, bench.settings, bench.seed)
 
@@ -193,11 +212,17 @@ def _on_worker(submission: Submission, bench: str) -> Report:
 
 @dataclass(frozen=True)
 class _Try:
-    """A submission under way; `alone` when nothing else is, after a worker died with it."""
+    """A submission under way.
+
+    Attributes:
+        alone: nothing else is under way, after a worker died with it.
+        moves: how many workers it came to that could not grade.
+    """
 
     submission: Submission
     future: Future
     alone: bool
+    moves: int
 
 
 class _Walk:
@@ -221,10 +246,10 @@ class _Walk:
             while self.under_way:
                 yield from self._one_end()
 
-    def _start(self, submission: Submission, alone: bool = False) -> None:
+    def _start(self, submission: Submission, alone: bool = False, moves: int = 0) -> None:
         key = f"grade-{uuid.uuid4().hex}"
         future = self.client.submit(_on_worker, submission, self.bench.name, key=key, pure=False, retries=1)
-        self.under_way[key] = _Try(submission, future, alone)
+        self.under_way[key] = _Try(submission, future, alone, moves)
         future.add_done_callback(self.ended.put)
 
     def _one_end(self) -> Iterator[Report]:
@@ -241,15 +266,20 @@ class _Walk:
         future.release()
         if isinstance(report, Report):
             yield report
+        elif isinstance(report, _Unfit):
+            log.warning("%s", report)
+            self._start(trial.submission, trial.alone, trial.moves + 1)
         else:
             yield from self._dead(trial, report)
 
-    def _outcome(self, trial: _Try) -> Report | str:
-        """The Report of a task that ended, or how its worker died."""
+    def _outcome(self, trial: _Try) -> Report | _Unfit | str:
+        """The Report of a task that ended, or how its worker died, or that it was not fit."""
         try:
             return trial.future.result()
         except KilledWorker:
             return "the worker process ended"
+        except _Unfit as unfit:
+            return unfit if trial.moves < MOST_MOVES else error_report(self.lecture, trial.submission, str(unfit))
         except EngineError as error:
             return error_report(self.lecture, trial.submission, str(error))
         except (UsageError, CourseError):

@@ -231,6 +231,29 @@ def test_a_worker_that_cannot_grade_is_named(elsewhere, stub_tasks, monkeypatch,
         farm.machines(elsewhere)
 
 
+def test_a_worker_that_joins_late_and_cannot_grade_is_closed_and_costs_nothing(tiny, settings, stub_tasks):
+    quiet = {"dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0", "silence_logs": 50}
+    with LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", memory_limit=0, **quiet) as cluster:
+        there = dataclasses.replace(settings, scheduler=cluster.scheduler_address)
+        seen, class_ = set(), []
+
+        def handing_in():
+            """Until the second worker has come and gone."""
+            while len(seen) < 2 or len(cluster.scheduler_info["workers"]) > 1:
+                seen.update(cluster.scheduler_info["workers"])
+                class_.append(f"s{len(class_)}")
+                yield handed_in(class_[-1], sleep=0.1)
+
+        reports = []
+        for report in farm.graded(stub_tasks.grade, handing_in(), tiny, there, 7, warm=stub_tasks.warm_the_first):
+            reports.append(report)
+            if len(reports) == 1:
+                cluster.scale(2)
+    assert collections.Counter((report.student, report.state) for report in reports) == collections.Counter(
+        (student, "graded") for student in class_
+    )
+
+
 def test_no_worker_hears_of_the_gradebook(tiny, elsewhere, stub_tasks):
     secret = dataclasses.replace(elsewhere, db_url="postgresql+psycopg://me:secret@there/book")
     (report,) = farm.graded(stub_tasks.grade, [handed_in("ada")], tiny, secret, 7)
