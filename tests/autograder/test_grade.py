@@ -1,10 +1,12 @@
 """One submission from notebook to report, in real kernels: one bad cell costs its own exercise and no other."""
 
+import collections
 import json
 from dataclasses import replace
 
 import pytest
 
+from autograder import kernels
 from autograder.grade import grade_submission
 from autograder.records import Submission
 
@@ -77,6 +79,37 @@ def test_one_bad_cell_costs_its_own_exercise_only(graded, name):
 def test_a_cell_that_asks_the_kernel_to_end_costs_nothing_else(graded):
     report = graded(extra=["exit()"])
     assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3) and report.events
+
+
+def killing(monkeypatch, step, times, cells=range(100)):
+    """Kills the kernel from outside at a step of these cells, the first `times` that each is run."""
+    run, done = getattr(kernels._Run, step), collections.Counter()
+
+    async def killed_before(self, what, *arguments):
+        if what in cells or step == "probe":
+            done[str(what)] += 1
+            if done[str(what)] <= times:
+                self.kernel.kernel.forked.kill()
+        return await run(self, what, *arguments)
+
+    monkeypatch.setattr(kernels._Run, step, killed_before)
+
+
+@pytest.mark.parametrize("step", ["attempt", "probe"])
+def test_a_kernel_that_is_killed_from_outside_costs_nothing(graded, monkeypatch, step):
+    killing(monkeypatch, step, times=1)
+    report = graded()
+    assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3)
+    assert len(report.events) == {"attempt": 10, "probe": 2}[step] and "that was run again" in report.events[0]
+
+
+def test_a_cell_in_which_the_kernel_is_killed_again_is_to_blame(graded, monkeypatch):
+    notebook = json.loads(graded().notebook)
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    check = next(n for n, cell in enumerate(code) if cell["source"] == f"check({KTH})")
+    killing(monkeypatch, "attempt", times=2, cells=[check])
+    report = graded()
+    assert (scores(report)[KTH], scores(report)[EVEN]) == (0, 3) and len(report.events) == 2
 
 
 def test_a_notebook_without_end_stops_at_its_time_limit(graded):
