@@ -206,8 +206,8 @@ class Reaper(threading.Thread):
             with contextlib.suppress(OSError):  # folders come and go
                 for poison in self.room.glob("autograder-*/run-*/poison.txt"):
                     owner = holder(poison.parents[1])
-                    if owner and owner not in self.reaped:
-                        self.reaped.append(owner)
+                    if owner and poison not in self.reaped:  # whoever removes it later holds it, too
+                        self.reaped.append(poison)
                         kill(owner)
 
 
