@@ -5,7 +5,7 @@ import json
 import time
 from importlib.metadata import version
 
-from . import judge, kernels
+from . import judge, kernels, sandbox
 from .checks import FILE
 from .exercises import Exercise, Lecture, case_seed
 from .records import Reply, Report, Submission, Transcript, Verdict
@@ -59,6 +59,7 @@ def _report(submission, lecture, seed, state, verdicts, started, reason=None, tr
             "seed": str(seed),
             "torch": version("torch"),
             "autograder": version("torch-lectures"),
+            "sandbox": sandbox.level().name if transcript else "",
             "answers": _digest(transcript.replies) if transcript else "",
         },
         notebook=transcript.notebook if transcript else None,

@@ -5,6 +5,7 @@ any other database that SQLAlchemy knows is opened by its URL. One process write
 """
 
 import json
+import re
 import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -41,7 +42,7 @@ from sqlalchemy import Column, MetaData, String, Table, delete, insert, inspect,
 
 from . import release
 from .autograded import autograded, score_of
-from .database import in_one_transaction, patient_url, shown_url
+from .database import in_one_transaction, keep_writers_out, patient_url, shown_url
 from .errors import GradebookError
 from .exercises import Lecture
 from .files import write_whole
@@ -90,14 +91,14 @@ def _in_one_transaction(url, work):
 def _prepare(connection):
     """Make a new database one that nbgrader takes for its own."""
     tables = inspect(connection).get_table_names()
-    if ATTEMPT.name in tables and Grade.__tablename__ in tables:
-        return
-    Base.metadata.create_all(connection)
-    OURS.create_all(connection)
+    if ATTEMPT.name not in tables or Grade.__tablename__ not in tables:
+        Base.metadata.create_all(connection)
+        OURS.create_all(connection)
     if not tables:
         head = ScriptDirectory(str(Path(nbgrader.__file__).parent / "alembic")).get_current_head()
         connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
         connection.execute(text("INSERT INTO alembic_version (version_num) VALUES (:head)"), {"head": head})
+    keep_writers_out(connection, Grade.__tablename__, Comment.__tablename__)
 
 
 # ---- the lecture ----------------------------------------------------------------------------------------------------
@@ -359,7 +360,11 @@ def _names(lecture):
 
 def _comment(session, submitted, messages):
     for name, comment in _comments(session, submitted):
-        comment.auto_comment = messages.get(name)
+        message = messages.get(name)
+        comment.auto_comment = message and UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", message)
+
+
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # PostgreSQL takes no NUL, nobody takes half of a surrogate pair
 
 
 def _grades(session, submitted):

@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
-import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.prompt import Confirm
@@ -52,10 +52,12 @@ def grade_class(name: str, path: Path, settings: Settings, *, regrade: bool, out
     released = _released(lecture, settings)
     found = intake.find(path, name)
     demand_writable(settings.out, OUTPUTS)
-    level = sandbox.at_least(trust_code=settings.trust_code)
+    machines = farm.machines(settings)
+    level = sandbox.weakest(machine.level for machine in machines.values())
     if settings.device == "cuda":
-        _demand_cuda()
+        _demand_cuda(machines)
     _say_what_is_not_isolated(level, err)
+    _say_what_is_not_encrypted(settings, err)
     started = time.monotonic()
     with ledger.writing(settings.out, name) as book:
         _keep_what_was_handed_in(found, settings)
@@ -297,10 +299,12 @@ def _no_regular_file(folder: str, names: list[str]) -> list[str]:
     return [p.name for p in paths if p.is_symlink() or not (p.is_dir() or p.is_file())]
 
 
-def _demand_cuda() -> None:
-    if not torch.cuda.is_available():
+def _demand_cuda(machines: dict[str, farm.Machine]) -> None:
+    without = [address for address, machine in machines.items() if not machine.gpu]
+    if without:
+        where = "this machine" if without == ["here"] else f"the worker at {without[0]}"
         raise UsageError(
-            "--device cuda: torch sees no GPU on this machine; grade with --device cpu, the scores are the same"
+            f"--device cuda: torch sees no GPU on {where}; grade with --device cpu, the scores are the same"
         )
 
 
@@ -308,6 +312,18 @@ def _say_what_is_not_isolated(level, err: Console) -> None:
     if level.missing:
         err.print(
             f"Sandbox level {level.name}. Not isolated: {' '.join(level.missing)}",
+            highlight=False,
+            soft_wrap=True,
+            style="yellow",
+        )
+
+
+def _say_what_is_not_encrypted(settings: Settings, err: Console) -> None:
+    parsed = urlsplit(settings.scheduler)
+    if settings.scheduler and parsed.scheme != "tls" and parsed.hostname not in ("127.0.0.1", "localhost", "::1"):
+        err.print(
+            f"The scheduler {settings.scheduler} is reached without TLS: whoever reaches it can read submissions and "
+            "run code on its workers. See docs/cluster.md.",
             highlight=False,
             soft_wrap=True,
             style="yellow",

@@ -39,6 +39,7 @@ POLL_SECONDS = 0.2
 EXPRESSION = "probe"  # the name under which an expression is sent
 SILENT_SECONDS = 3.0  # how long one channel of a kernel may lag behind the other
 ECHO_SECONDS = 5.0  # what a living kernel has to answer our question; on a busy machine it takes 0.1
+KILLED = -9  # the code of a process that was ended by SIGKILL, which is no name on Windows
 MAX_REPLY = 15 << 20  # base64 characters of one reply; the connection takes messages of 16 MiB
 PRELOAD = (  # what notebooks of a course import, beside what the zygote imports anyway; a course test says what is missing
     "autograder.check",
@@ -125,6 +126,9 @@ def warmed(lecture: Lecture, settings: Settings) -> Iterator[None]:
             _ZYGOTES.popitem()[1].stop()
 
 
+ENDED = "The kernel ended in code cell {} and was started anew."
+
+
 class _Run:
     """One submission being run."""
 
@@ -140,6 +144,7 @@ class _Run:
         self.worked: list[int] = []  # cells to replay in a fresh kernel
         self.unheard: set[int] = set()  # of these, the ones that ran since the kernel has last answered a question
         self.failures: dict[str, str] = {}  # of exercises whose own cell lost a kernel: keys of FAILURES
+        self.suspected: set[int] = set()  # cells in which the kernel was killed
         self.output_left = int(settings.output_mib * (1 << 20))
         self.started = time.monotonic()
         self.kernel: _Kernel | None = None
@@ -174,7 +179,7 @@ class _Run:
 
     async def cell(self, number: int, cell: dict) -> None:
         """Run one cell, and its probe if it is graded."""
-        outcome = await self.settled(cell["source"])
+        outcome = await self.settled(number, cell["source"])
         cell["outputs"], cell["execution_count"] = self.kept(outcome.outputs), number + 1
         probe = self.probes.pop(_grade_id(cell), None)
         if outcome.failure:
@@ -186,7 +191,7 @@ class _Run:
             self.unheard.add(number)
 
     async def probe(self, number: int, probe: Probe) -> None:
-        outcome = await self.settled(probe.code, silent=True)
+        outcome = await self.settled(number, probe.code, silent=True)
         if outcome.failure:
             self.blame(number, outcome, probe)
         elif outcome.reply is None:
@@ -197,10 +202,14 @@ class _Run:
         if outcome.lost or not outcome.failure:  # it has just answered, or another that was asked after each cell
             self.unheard.clear()
 
-    async def settled(self, code: str, silent: bool = False) -> Outcome:
+    async def settled(self, number: int, code: str, silent: bool = False) -> Outcome:
         """Execute; with a kernel that is lost by it replaced, and once more where an earlier cell turns out to have done that.
 
+        A kernel that was killed by nobody knows whom (the system for want of memory, a person) is no fault of a cell: that is
+        run once more, too. One that kills its own kernel does so again.
+
         Args:
+            number: the code cell to which this belongs.
             silent: it is a probe, which has to reply.
         """
         while True:
@@ -209,9 +218,13 @@ class _Run:
             if self.kernel.alive() and not (unheard and not await self.answers()):
                 outcome.failure = "timeout" if outcome.status == "timeout" else ""
                 return outcome
+            excused = self.excused(number)
             self.note_loss(outcome)
-            if not await self.revive() or outcome.reply is not None:
+            left_out = await self.revive()
+            if outcome.reply is not None or self.out_of_time() or not (left_out or excused):
                 return outcome
+            if excused:
+                self.events.append(f"The kernel was killed in code cell {number + 1}; that was run again.")
 
     async def execute(self, code: str, silent: bool = False) -> Outcome:
         seconds = min(self.settings.cell_seconds, max(self.seconds_left(), 0.1))
@@ -256,24 +269,33 @@ class _Run:
         while not self.out_of_time():
             await self.kernel.stop()
             self.kernel = await self.start()
-            culprit = await self.first_that_loses_it()
+            culprit, outcome = await self.first_that_loses_it()
             if culprit is None:
                 break
+            if self.excused(culprit):
+                continue
+            self.note_loss(outcome)
+            self.blame(culprit, outcome)
             self.worked.remove(culprit)
             self.unheard.discard(culprit)
             left_out = True
         return left_out
 
-    async def first_that_loses_it(self) -> int | None:
-        """The first cell of those that worked whose replay loses the kernel, blamed; None where all work again."""
+    def excused(self, number: int) -> bool:
+        """Whether the kernel was killed by nobody knows whom, for the first time in this cell."""
+        if number in self.suspected or not self.kernel.killed_from_outside():
+            return False
+        self.suspected.add(number)
+        return True
+
+    async def first_that_loses_it(self) -> tuple[int | None, Outcome | None]:
+        """The first cell of those that worked whose replay loses the kernel, and how; None where all work again."""
         for number in list(self.worked):
             outcome = await self.execute(self.cells[number]["source"])
             asked = number in self.unheard or outcome.status == "silent"
             if not self.kernel.alive() or (asked and not await self.answers()):
-                self.note_loss(outcome)
-                self.blame(number, outcome)
-                return number
-        return None
+                return number, outcome
+        return None, None
 
 
 LOST = {  # whether it lives on: the event
@@ -298,6 +320,7 @@ class _Kernel:
 
     def __init__(self, opened, kernel):
         self.opened, self.kernel, self.client = opened, kernel, kernel.client
+        self.killed_by_us = False
 
     @classmethod
     async def start(cls, zygote: Zygote | None, folder: Path, settings: Settings, hides: tuple[str, ...]) -> "_Kernel":
@@ -312,6 +335,16 @@ class _Kernel:
     async def stop(self) -> None:
         """Kill it, if it still runs, with all that it started, and close the connection."""
         await self.opened.__aexit__(None, None, None)
+
+    async def kill(self) -> None:
+        self.killed_by_us = True
+        await self.kernel.kill()
+
+    def killed_from_outside(self) -> bool:
+        """Whether it was killed, not by us nor for a limit: by its own code or from outside, which looks the same."""
+        ended = self.kernel.died.result() if self.kernel.died.done() else None
+        killed = ended is not None and ended.code == KILLED and ended.stopped_by is None
+        return killed and not self.killed_by_us
 
     def why_it_died(self) -> str:
         """A key of FAILURES."""
@@ -338,7 +371,7 @@ class _Kernel:
         while True:
             if time.monotonic() > deadline:
                 if interrupted:
-                    await self.kernel.kill()
+                    await self.kill()
                     break
                 await self.kernel.interrupt()
                 deadline, interrupted = time.monotonic() + INTERRUPT_SECONDS, True
@@ -380,7 +413,7 @@ class _Kernel:
                 outcome.status = "silent"
             elif _asks_to_exit(reply):
                 outcome.status = "died"
-                await self.kernel.kill()
+                await self.kill()
             else:
                 outcome.error = outcome.error or _expression_error(reply)
         outcome.outputs = collected.outputs
