@@ -63,9 +63,11 @@ def build(node, tensors, storages):
             check_invariants=False,
         ).requires_grad_(body["requires_grad"])
     if kind == "sparse_csr":
-        return torch.sparse_csr_tensor(
-            below(body["crow"]), below(body["col"]), below(body["values"]), body["size"], check_invariants=False
-        ).requires_grad_(body["requires_grad"])
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)  # once a process
+            return torch.sparse_csr_tensor(
+                below(body["crow"]), below(body["col"]), below(body["values"]), body["size"], check_invariants=False
+            ).requires_grad_(body["requires_grad"])
     if kind == "masked":
         from maskedtensor_ref import masked_tensor
 
@@ -149,6 +151,8 @@ def reset_state(seed: int) -> None:
     torch.set_grad_enabled(True)
     torch.use_deterministic_algorithms(False)
     torch.storage._reset_warn_typed_storage_removal()  # torch warns of it once a process: here, once a call
+    # where nobody chose, torch warns of it once a process; and what is checked changes how many operations are counted
+    torch.sparse.check_sparse_tensor_invariants.enable()
 
 
 def observe(function, arguments: dict, *, driver=None, gradient=False, fake_cuda=False, count=True, pack=None) -> dict:
