@@ -641,6 +641,7 @@ def _(param, state_sum, grad, lr, eps):
 )
 def _(param, state_sum, grad, lr, eps):
     import torch
+
     from maskedtensor_ref import as_masked_tensor
 
     dense = grad.to_tensor(0)
