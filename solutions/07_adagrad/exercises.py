@@ -1149,12 +1149,9 @@ def _(function, param, state_sum, grad, lr, eps):
     import torch
 
     rest = torch.zeros(param.shape, dtype=torch.bool, device=param.device)
-    if grad.layout == torch.sparse_coo:
-        rest = ~rest.index_put(tuple(grad._indices()), torch.tensor(True, device=param.device))
-    elif grad.layout == torch.sparse_csr:
-        counts = grad.crow_indices().diff()
-        rows = torch.arange(len(counts), device=param.device).repeat_interleave(counts)
-        rest = ~rest.index_put((rows, grad.col_indices()), torch.tensor(True, device=param.device))
+    if grad.layout != torch.strided:
+        rest[:] = True
+        rest[tuple(grad.to_sparse_coo()._indices())] = False
     before = param[rest], state_sum[rest]
     function(param, state_sum, grad, lr, eps)
     bits = lambda t: t.view(torch.uint8)
