@@ -466,7 +466,8 @@ print("state:", state_sum3, "\nstd:", std3, "\nparam:", param3)
 with_zero = torch.sparse_coo_tensor(indices, torch.tensor([3.0, 0.0, 5.0]), (2, 4)).coalesce()
 print("stored entries:", with_zero.values().tolist())
 print("mask from values:\n", published_step(start, half, with_zero, torch.masked.masked_tensor)[2], sep="")
-print("mask from structure:\n", masked_step(start, half, maskedtensor_ref.masked_tensor(with_zero, three), lr, eps)[2])
+m = maskedtensor_ref.masked_tensor(with_zero, three)
+print("mask from structure:\n", (half + m * m).sqrt() + eps, sep="")
 
 # %% [markdown]
 # A stored zero is a value: "the gradient here is 0". `!= 0` made a hole of it. There are three readings:
@@ -783,7 +784,7 @@ def story(make_optimiser):
         loss.backward()
         table.weight.grad = under_mask(table.weight.grad)
         optimiser.step()
-        losses.append(float(loss))
+        losses.append(loss.detach().item())
         distances.append((table.weight.detach() - vectors).norm(dim=1))
     return losses, torch.stack(distances)
 
