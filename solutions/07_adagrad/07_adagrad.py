@@ -159,13 +159,14 @@ print(table.weight.grad)
 # is a prototype. Both are true, and need not be repeated: those two messages are filtered, and no others.
 
 # %% [markdown] concepts=["A-02", "A-03"] facts=["F-55"]
-# In 2017 the question came up in torch (issue 1369) why the optimisers need so many lines for such gradients. The
-# answer that this lecture works out: a sparse layout was made for **compression**. What is not stored is 0, and
-# storing it or not must make no difference. The optimiser uses it for something else, for **semantics**: what is not
-# stored *is not there*, and nothing happens to it. That is what a mask says.
+# Why do torch's optimisers need so many lines for such gradients? That was asked early (issue 1369). The answer that
+# this lecture works out: a sparse layout was made for **compression**. What is not stored is 0, and storing it or not
+# must make no difference. The optimiser uses it for something else, for **semantics**: what is not stored *is not
+# there*, and nothing happens to it. That is what a mask says.
 #
-# Here is the example that we shall follow: eight parameters, a gradient for three of them. (The parameter is dense. A
-# well-known comment at this place says "we don't support sparse gradients" and means sparse *parameters*.)
+# Here is the example that we shall follow: eight parameters, a gradient for three of them. (The gradient is sparse, the
+# parameter is dense. The published code has a comment here, "we don't support sparse gradients", which means sparse
+# *parameters*.)
 
 # %% concepts=["A-03"]
 lr, eps = 0.1, 1e-10
@@ -669,9 +670,9 @@ def train_embedding(weight, batches, lr):
     """Train a copy of weight with sparse gradients: (trained weight, losses).
 
     weight has shape (rows, d): row k is the vector of word k. It stays as it is. batches is a list of pairs (words,
-    targets): int64 of shape (n,) and float of shape (n, d). For each batch in turn: the loss is mse_loss between the
-    rows of words and the targets; take one step of torch.optim.Adagrad with this lr, and its other settings at their
-    defaults. losses holds each batch's loss before its step, as a float. The gradient of the table is sparse.
+    targets): int64 of shape (n,) and float of shape (n, d). For each batch in turn: the loss is
+    torch.nn.functional.mse_loss (the mean of the squared differences) between the rows of words and the targets; take
+    one step of torch.optim.Adagrad with this lr, and its other settings at their defaults. losses holds each batch's loss before its step, as a float. The gradient of the table is sparse.
     """
     ### BEGIN SOLUTION
     table = torch.nn.Embedding.from_pretrained(weight.clone(), freeze=False, sparse=True)
@@ -958,7 +959,8 @@ for name, step in variants(2000, 16, 8).items():
 
 # %% [markdown]
 # Now the time, as in lecture 01: many runs, median and spread, one thread. Write the report first, then feed it with
-# real numbers. A report is a table and *what the table says*, in words (objective 6).
+# real numbers. A report is a table and *what the table says*, in words (objective 6). The quantile 0.25 of some times
+# is what a quarter of them stays below, the quantile 0.75 what a quarter exceeds; between the two lies the middle half.
 #
 # {{card cost_report}}
 

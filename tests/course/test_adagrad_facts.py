@@ -315,3 +315,7 @@ def test_a_sparse_input_of_any_layout_makes_no_warning_and_no_difference_in_what
 
 def test_the_dense_step_is_tried_on_thirty_cases_and_more():
     assert len(LECTURE["dense_step"].all_cases(7)) >= 30
+
+
+def test_a_card_names_operations_as_people_write_them():
+    assert LECTURE["sparse_step"].properties[0].text == "does not call to_dense, to_sparse"
