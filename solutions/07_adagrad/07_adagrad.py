@@ -117,12 +117,12 @@ check(dense_step)
 
 # %%
 random = torch.Generator().manual_seed(0)
-start, grads = torch.randn(3, 4, generator=random), torch.randn(20, 3, 4, generator=random)
-mine, state, theirs = start.clone(), torch.zeros(3, 4), torch.nn.Parameter(start.clone())
+first, grads = torch.randn(3, 4, generator=random), torch.randn(20, 3, 4, generator=random)
+mine, state, theirs = first.clone(), torch.zeros(3, 4), torch.nn.Parameter(first.clone())
 adagrad = torch.optim.Adagrad([theirs], lr=0.1, eps=1e-10)
-for grad in grads:
-    dense_step(mine, state, grad, 0.1, 1e-10)
-    theirs.grad = grad
+for each in grads:
+    dense_step(mine, state, each, 0.1, 1e-10)
+    theirs.grad = each
     adagrad.step()
 print("equal up to rounding:", torch.allclose(mine, theirs))
 
@@ -1003,11 +1003,11 @@ for name, step in variants(100_000, 16, 64).items():
     timer = Timer("step()", globals={"step": step}, num_threads=1)
     timer.timeit(1)  # a run to warm up
     times[name] = [timer.timeit(1).median for _ in range(9)]
-report, words = cost_report(times)
+report, said = cost_report(times)
 print(f"{'variant':10} {'median ms':>10} {'spread ms':>10} {'times fastest':>14}")
 for name, median, spread, ratio in report:
     print(f"{name:10} {median:10.3f} {spread:10.3f} {ratio:14.1f}")
-print(words)
+print(said)
 
 # %% [markdown] concepts=["A-13"] facts=["F-53"]
 # Numbers of one machine, to compare with: sparse 0.1 ms, dense 1.5 ms, published 151 ms, that is some 1500 times the
