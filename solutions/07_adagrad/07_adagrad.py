@@ -595,8 +595,8 @@ check(where_step)
 # ## One step for every layout ★★★★
 #
 # The sparse step was written for COO. A gradient in CSR has no `indices()`; there is CSC, BSR and BSC besides, and each
-# would need lines of its own. A `_make_sparse` for each layout is what made the optimisers long. And a MaskedTensor?
-# Neither package takes all of them:
+# would need lines of its own. Code for each layout is what makes optimisers long. And a MaskedTensor? Neither package
+# takes all of them:
 
 # %% concepts=["A-09"] facts=["F-50"]
 for layout in ("csr", "csc"):
@@ -820,8 +820,8 @@ alt = (
 show_figure(fig, alt)
 
 # %% [markdown]
-# **Rule.** A masked gradient protects what an optimiser does *with the gradient*. What it does with its own memory (the
-# mean of Adam, momentum of SGD, weight decay) goes on everywhere.
+# **Rule.** A masked gradient protects what an optimiser does *with the gradient*. What it does without it (the mean of
+# Adam, the momentum of SGD, the decay of AdamW) goes on everywhere.
 #
 # **Where it breaks.** In silence: the loss of Adam looks fine, because nobody asks for word 6 any more.
 
@@ -1010,9 +1010,9 @@ for name, median, spread, ratio in report:
 print(said)
 
 # %% [markdown] concepts=["A-13"] facts=["F-53"]
-# Numbers of one machine, to compare with: sparse 0.1 ms, dense 1.5 ms, published 151 ms, that is some 1500 times the
-# sparse step. Yours differ; the order should not. (If a spread is as large as its median, the machine was busy with
-# something else: run the cell again.)
+# Numbers of one quiet machine, to compare with: sparse 0.1 ms, dense 1.5 ms, published 151 ms, that is some 1500 times
+# the sparse step. On a busy one we saw 20 000. Yours will differ; the order should not. (If a spread is as large as its
+# median, the machine was busy with something else: run the cell again.)
 #
 # So the second claim fails, and the first one misleads: the published code is short *because* it converts. That is no
 # objection to masks. `masked` in the table is as short and as clear, and touches only what is specified.
@@ -1053,7 +1053,7 @@ print("plain: ", x.get_data() / x.get_data())
 # - Storage and meaning are two questions. A mask answers the second, in any layout.
 # - Zero, missing, not stored: take the mask from the structure, never from the values.
 # - Choose with `where` before computing; poison what is hidden to test it.
-# - Masked gradients guard what is done with gradients, not what an optimiser does with its own memory.
+# - Masked gradients guard what is done with gradients, not what an optimiser does without them.
 # - eps matters where the root of the state is as small.
 # - Short is not cheap: count what each line touches.
 #
