@@ -197,6 +197,14 @@ def test_a_word_that_comes_up_no_more_rests_or_goes_on(optimiser, rests):
     assert bool(w[1] == before[1]) is rests and w[2] == 1
 
 
+@pytest.mark.parametrize(("optimiser", "rests"), [("SGD", True), ("Adagrad", True), ("AdamW", False)])
+def test_a_decay_that_is_part_of_the_gradient_is_masked_with_it(optimiser, rests):
+    w = torch.nn.Parameter(torch.ones(2))
+    w.grad = maskedtensor_ref.masked_tensor(torch.ones(2), torch.tensor([True, False]))
+    getattr(torch.optim, optimiser)([w], lr=0.1, weight_decay=0.5).step()
+    assert w[0] < 1 and bool(w[1] == 1) is rests
+
+
 def test_adam_refuses_sparse_layouts():
     w = torch.nn.Parameter(torch.ones(2, 4))
     w.grad = maskedtensor_ref.masked_tensor(gradient(), everything(gradient()))
