@@ -213,7 +213,7 @@ def grade(
     trust_code: Annotated[bool, typer.Option("--trust-code", help="Grade even where there is no sandbox.")] = False,
 ) -> None:
     """Grade a class. A second call keeps what is unchanged and grades the rest."""
-    from .grading import grade_class
+    from . import workers as worker_processes
     from .settings import load_settings
 
     settings = load_settings(
@@ -227,6 +227,10 @@ def grade(
         memory_mib=memory_mib,
         trust_code=trust_code or None,
     )
+    if not settings.scheduler:
+        worker_processes.start_importing()  # while this process imports what it needs itself
+    from .grading import grade_class
+
     errors = grade_class(lecture, submissions, settings, regrade=regrade, out=out, err=err)
     if errors:
         raise typer.Exit(1)

@@ -33,6 +33,7 @@ from distributed import Client, Future, LocalCluster, WorkerPlugin, get_worker
 from distributed.scheduler import KilledWorker
 from distributed.security import Security
 
+from . import workers
 from .bundle import Bundle, bundle, unpacked
 from .errors import AutograderError, CourseError, EngineError, UsageError
 from .exercises import Lecture
@@ -50,6 +51,7 @@ Task = Callable[[Submission, Lecture, Settings, int], Report]
 Warm = Callable[[Lecture, Settings], contextlib.AbstractContextManager]
 
 QUIET = {
+    "distributed.worker.multiprocessing-method": workers.METHOD,
     "distributed.scheduler.allowed-failures": 0,  # the retries are counted here, where we know who was alone
     "distributed.scheduler.worker-saturation": 1.1,  # more, and the innocent wait on a worker that is about to die
     "distributed.scheduler.http.routes": [],  # no pages for others to look at
@@ -116,7 +118,7 @@ class Bench(WorkerPlugin):
             atexit.register(os._exit, 0)  # our own worker: taking torch's modules apart takes a second, for nothing
         signal.signal(signal.SIGINT, _deaf)  # Ctrl-C reaches every process of a terminal; the coordinator ends us
         torch.set_num_threads(1)  # the number of threads changes float results
-        importlib.import_module("nbformat")  # 1.1 s: here, once, and not in the first submission's time
+        importlib.import_module("autograder.imported_for_workers")  # here, not in the first submission's time
         with contextlib.ExitStack() as stack:
             self.lecture = stack.enter_context(unpacked(self.packed, Path(worker.local_directory)))
             if (found := foundations(self.lecture)) != self.expected:
@@ -267,6 +269,7 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
         if settings.scheduler:
             yield stack.enter_context(_connected(settings.scheduler))
             return
+        workers.start_importing()
         cluster = stack.enter_context(
             LocalCluster(
                 n_workers=min(settings.workers, submissions),

@@ -262,7 +262,7 @@ def write(
         submitted.assignment.timestamp = handed_in or submitted.assignment.timestamp
         if report.state == "error":
             _comment(session, submitted, dict.fromkeys(_names(lecture), f"Not graded yet: {report.reason}"))
-            shutil.rmtree(_autograded_path(report.student, lecture, settings).parent, ignore_errors=True)
+            _clear(_autograded_path(report.student, lecture, settings).parent, settings)
             return
         _score(session, submitted, report, lecture)
         _comment(session, submitted, _messages(report, lecture))
@@ -472,7 +472,7 @@ def _values(row, names):
 
 
 def restore(kept: dict[str, Any], lecture: Lecture, settings: Settings) -> None:
-    """Make gradebook and OUT/autograded what they were when `kept = snapshot(...)` was taken.
+    """Make gradebook and OUT/autograded what they were when `kept = snapshot(...)` was taken; feedback given since is removed.
 
     Cells that the lecture got since then wait for a grade.
     """
@@ -489,12 +489,22 @@ def restore(kept: dict[str, Any], lecture: Lecture, settings: Settings) -> None:
             _forget(session, submitted)
             _remember(session, submitted, then["digest"])
             _put_back(session, submitted, then)
+        _clear(settings.out / "feedback" / student / lecture.name, settings)  # it was about what is taken back
         if kept["autograded"] is None:
-            shutil.rmtree(path.parent, ignore_errors=True)
+            _clear(path.parent, settings)
         else:
             write_whole(path, kept["autograded"])
 
     _in_one_transaction(settings.db_url, work)
+
+
+def _clear(folder, settings):
+    """Remove a folder below OUT, and each folder around it that is empty then."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for around in folder.parents:
+        if around == settings.out or not around.is_dir() or any(around.iterdir()):
+            return
+        around.rmdir()
 
 
 def _put_back(session, submitted, then):

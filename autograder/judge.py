@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from . import probe, wire
 from .diagnosis import Diagnosis, Misconception, Rules, construct, diagnose, given_text, kinds_text
 from .exercises import VISIBLE_SEED, Exercise, standalone_text
+from .properties import COUNTED
 from .records import FAILURES, Answers, Probe, Reply, Seen, Verdict
 from .source_rules import broken_rule
 
@@ -55,7 +56,7 @@ def _message(exercise, cases, seed, device="cpu", threads=0):
         driver=standalone_text(exercise.driver, "driver") if exercise.driver else "",
         gradient=exercise.gradient,
         fake_cuda=any(wanted.name == "device_agnostic" for wanted in exercise.properties),
-        count=not exercise.reads,
+        count=not exercise.reads and any(wanted.name in COUNTED for wanted in exercise.properties),
         device=device,
         threads=threads,
     )
@@ -91,11 +92,18 @@ MISSING = "There is no {id} when its check runs: define a function of exactly th
 
 def answers(asked: Question, reply: Reply) -> Answers:
     """What came back for a question, read; never an exception."""
-    if reply.data is None and reply.detail == f"KeyError: {asked.exercise.id!r}":
-        return Answers(asked.exercise.id, failure=MISSING.format(id=asked.exercise.id))
     if reply.data is None:
-        return Answers(asked.exercise.id, failure=FAILURES.get(reply.failure, FAILURES["silent"]))
+        return Answers(asked.exercise.id, failure=_absence(asked.exercise.id, reply))
     return wire.read_answers(asked.exercise.id, reply.data, asked.cases, asked.exercise.reads)
+
+
+def _absence(id: str, reply: Reply) -> str:
+    """Why there is no answer, as a sentence."""
+    if reply.failure != "unanswered":
+        return FAILURES[reply.failure]
+    if reply.detail == f"KeyError: {id!r}":
+        return MISSING.format(id=id)
+    return " ".join([FAILURES["unanswered"], *([f"What came instead: {reply.detail}."] if reply.detail else [])])
 
 
 def verdict(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:

@@ -63,11 +63,11 @@ def build(node, tensors, storages):
             check_invariants=False,
         ).requires_grad_(body["requires_grad"])
     if kind == "sparse_csr":
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)  # once a process
-            return torch.sparse_csr_tensor(
-                below(body["crow"]), below(body["col"]), below(body["values"]), body["size"], check_invariants=False
-            ).requires_grad_(body["requires_grad"])
+        parts = below(body["crow"]), below(body["col"]), below(body["values"])
+        with warnings.catch_warnings():  # "Sparse CSR tensor support is in beta state", once a process
+            warnings.simplefilter("ignore")
+            made = torch.sparse_csr_tensor(*parts, body["size"], check_invariants=False)
+        return made.requires_grad_(body["requires_grad"])
     if kind == "masked":
         from maskedtensor_ref import masked_tensor
 

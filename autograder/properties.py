@@ -52,6 +52,8 @@ device_agnostic = Property("device_agnostic")  # the call also succeeds on a fak
 small_storage = Property("small_storage")  # storage bytes of each result are those of the reference
 no_loops = Property("no_loops")  # read from the source: no for, while, comprehension, .tolist(), .item(), .numpy()
 
+COUNTED = ("op_budget", "copy_budget", "never_calls")  # they look at every dispatched operation, which counting slows
+
 
 def op_budget(extra: int = 6) -> Property:
     """At most `extra` dispatched operations more than the reference needs, on every case."""

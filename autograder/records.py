@@ -41,7 +41,7 @@ class Probe:
     Attributes:
         exercise: id of the exercise, which is the name of the student's function.
         cell: grade_id of the graded cell that it follows.
-        code: source that is run there as it stands and publishes one reply.
+        code: an expression that, evaluated there, publishes one reply.
     """
 
     exercise: str
@@ -70,7 +70,9 @@ FAILURES = {
     "died": "The Python process ended while this was running.",
     "memory": "It used more memory than allowed, so it was stopped.",
     "missing": "Its check cell was not reached.",
-    "silent": "It sent no answer back.",
+    "silent": "It left Python unable to send anything back. Do not close or replace what belongs to the notebook: "
+    "sys.stdout, display, sys.modules, file descriptors and sockets.",
+    "unanswered": "It was called and ended without sending an answer back.",
 }
 
 

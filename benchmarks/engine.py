@@ -7,6 +7,7 @@ busy as it is; the ratios of one run are what counts. nbgrader grades one submis
 """
 
 import argparse
+import contextlib
 import json
 import os
 import resource
@@ -14,17 +15,25 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import torch
 
+from autograder import linux
 from autograder.exercises import load_lecture
 from autograder.sample import sample_class
 from autograder.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
+OURS, NBGRADER = "autograder grade", "nbgrader autograde"
+MEMORY_SECONDS = 2.0
+OWN_LECTURE = (
+    "90_engine"  # six exercises: linear, cross-entropy, gradient of the MSE, a module, 200 steps of SGD, a plot
+)
 STOCK = """
 c.Autograde.pre_convert_hook = None
 c.Autograde.sanitize_preprocessors = [
@@ -38,80 +47,156 @@ c.Autograde.autograde_preprocessors = [
 
 @dataclass(frozen=True)
 class Row:
-    """One class graded: seconds of wall time, and of CPU time of all processes together."""
+    """One class graded: seconds of wall time, and of all processes together CPU seconds and the most memory in MiB."""
 
     grader: str
     size: int
     wall: float
     cpu: float
-
-    @property
-    def each(self) -> float:
-        return self.wall / self.size
+    memory: float
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[24])
-    parser.add_argument("--nbgrader-sizes", type=int, nargs="*", default=[24])
-    parser.add_argument("--lecture", default="02_indexing")
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[24], help="class sizes for autograder grade")
+    parser.add_argument(
+        "--nbgrader-sizes", type=int, nargs="*", default=[24], help="class sizes for nbgrader autograde"
+    )
+    parser.add_argument("--lecture", default=OWN_LECTURE, help="a lecture of benchmarks/solutions or of solutions")
+    parser.add_argument("--out", type=Path, help="folder for the table and the plot")
     options = parser.parse_args()
     rows = []
-    for size in sorted({*options.sizes, *options.nbgrader_sizes}):
-        with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-            course = course_with_class(Path(folder), options.lecture, size)
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        course = built_course(Path(folder) / "course", options.lecture)
+        floor = floor_seconds(course, options.lecture)
+        for size in sorted({*options.sizes, *options.nbgrader_sizes}):
             if size in options.sizes:
-                rows.append(timed("autograder grade", size, course, ours(options.lecture)))
+                rows.append(timed(OURS, size, fresh_class(course, options.lecture, size), ours(options.lecture)))
                 demand_full_scores(course, size)
+                print(rows[-1], file=sys.stderr)
             if size in options.nbgrader_sizes:
-                generate_stock(course, options.lecture)
-                rows.append(timed("nbgrader autograde", size, course, ["-m", "nbgrader", "autograde", options.lecture]))
-        print(rows[-1], file=sys.stderr)
-    text = page(rows, options.lecture)
+                fresh_class(course, options.lecture, size)
+                with stock_configuration(course, options.lecture):
+                    rows.append(timed(NBGRADER, size, course, ["-m", "nbgrader", "autograde", options.lecture]))
+                print(rows[-1], file=sys.stderr)
+    text = page(rows, floor, options.lecture)
     print(text)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "engine.md").write_text(text, encoding="utf-8")
-        plot(rows, options.out / "engine.svg")
+        name = "engine" if options.lecture == OWN_LECTURE else f"engine_{options.lecture}"
+        (options.out / f"{name}.md").write_text(text, encoding="utf-8")
+        plot(rows, options.out / f"{name}.svg")
 
 
-def course_with_class(folder: Path, lecture: str, size: int) -> Path:
-    """A course of one lecture, and `size` copies of its solved notebook where nbgrader looks for them."""
-    for name in ("solutions", "course"):
-        shutil.copytree(ROOT / name / lecture, folder / name / lecture)
+def built_course(folder: Path, lecture: str) -> Path:
+    """A course of one lecture, built and released as any other."""
+    home = next(home for home in (ROOT / "benchmarks", ROOT) if (home / "solutions" / lecture).is_dir())
+    shutil.copytree(home / "solutions" / lecture, folder / "solutions" / lecture)
     shutil.copy(ROOT / "nbgrader_config.py", folder)
-    settings = load_settings(folder)
+    run(folder, ["-m", "autograder.notebooks", lecture])
+    run(folder, ["-m", "autograder", "release", lecture])
+    return folder
+
+
+def fresh_class(course: Path, lecture: str, size: int) -> Path:
+    """`size` copies of the solved notebook, handed in, where nbgrader looks for them; nothing graded yet."""
+    shutil.rmtree(course / "grading", ignore_errors=True)
+    settings = load_settings(course)
     name = f"{lecture}.ipynb"
     released = (settings.course / lecture / name).read_text(encoding="utf-8")
     solved = (settings.solutions / lecture / name).read_text(encoding="utf-8")
     notebook = dict(sample_class(load_lecture(lecture, settings.solutions), released, solved))["solved"]
     for number in range(size):
-        own = folder / "grading" / "submitted" / f"student{number:03}" / lecture
+        own = course / "grading" / "submitted" / f"student{number:03}" / lecture
         own.mkdir(parents=True)
         (own / name).write_text(notebook, encoding="utf-8")
         shutil.copy(settings.course / lecture / "checks.json", own)
-    return folder
+    return course
 
 
 def ours(lecture: str) -> list[str]:
     return ["-m", "autograder", "grade", lecture, "--submissions", "grading/submitted", "--trust-code"]
 
 
-def generate_stock(course: Path, lecture: str) -> None:
-    """The lecture in a gradebook of its own, and stock nbgrader's own steps in the configuration."""
-    shutil.rmtree(course / "grading" / "autograded", ignore_errors=True)
-    (course / "grading" / "gradebook.db").unlink(missing_ok=True)
+@contextlib.contextmanager
+def stock_configuration(course: Path, lecture: str):
+    """The lecture in a gradebook of its own, and stock nbgrader's own steps in the configuration, for a while."""
+    config = course / "nbgrader_config.py"
+    ours_text = config.read_text(encoding="utf-8")
     run(course, ["-m", "nbgrader", "generate_assignment", lecture, "--force", "--create"])
-    with open(course / "nbgrader_config.py", "a", encoding="utf-8") as file:
-        file.write(STOCK)
+    config.write_text(ours_text + STOCK, encoding="utf-8")
+    yield
+    config.write_text(ours_text, encoding="utf-8")
+
+
+def floor_seconds(course: Path, lecture: str, forks: int = 10) -> float:
+    """CPU seconds of the notebook's cells in a fork of a process that has imported everything: no Jupyter, no walls."""
+    notebook = json.loads((course / "solutions" / lecture / f"{lecture}.ipynb").read_text(encoding="utf-8"))
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    run_cells = (
+        "import io, json, os, resource, sys\n"
+        "from autograder import kernels, preload\n"
+        "preload.import_all((*preload.COURSE, *kernels.PRELOAD)); preload.touch()\n"
+        "cells, forks = json.loads(sys.stdin.read())\n"
+        "for _ in range(forks):\n"
+        "    if child := os.fork():\n"
+        "        assert os.waitpid(child, 0)[1] == 0\n"
+        "        continue\n"
+        "    sys.stdout, names = io.StringIO(), {'__name__': '__main__'}\n"
+        "    for cell in cells:\n"
+        "        exec(compile(cell, '<cell>', 'exec'), names)\n"
+        "    os._exit(0)\n"
+        "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
+        "print((used.ru_utime + used.ru_stime) / forks)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", run_cells],
+        cwd=course / "course" / lecture,
+        input=json.dumps([cells, forks]),
+        env={**os.environ, "MPLBACKEND": "agg"},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise SystemExit(f"the cells do not run without Jupyter:\n{done.stderr[-2000:]}")
+    return float(done.stdout)
 
 
 def timed(grader: str, size: int, course: Path, arguments: list[str]) -> Row:
+    """Wall time of a command, CPU time of all it started (orphans too: they are handed to this process), peak memory."""
+    linux.prctl(linux.SET_CHILD_SUBREAPER, 1)
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    run(course, arguments)
-    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter() - started
-    return Row(grader, size, wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    with peak_memory() as peak:
+        run(course, arguments)
+    wall = time.perf_counter() - started
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Row(grader, size, wall, cpu, max(peak))
+
+
+@contextlib.contextmanager
+def peak_memory():
+    """A list that fills with the memory of all descendants, shared pages counted once, in MiB, every two seconds."""
+    seen, done = [0.0], threading.Event()
+
+    def watch():
+        while not done.wait(MEMORY_SECONDS):
+            total = 0
+            for process in psutil.Process().children(recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    total += process.memory_full_info().pss
+            seen.append(total / 2**20)
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        yield seen
+    finally:
+        done.set()
+        watching.join()
 
 
 def run(course: Path, arguments: list[str]) -> None:
@@ -127,24 +212,39 @@ def demand_full_scores(course: Path, size: int) -> None:
         raise SystemExit(f"{len(full)} of {size} solved notebooks got full points: the figures would mean nothing")
 
 
-def page(rows: list[Row], lecture: str) -> str:
-    """The table, and the ratio where both graded the same class."""
+def page(rows: list[Row], floor: float, lecture: str) -> str:
+    """The table, and the ratios that the engine is built for."""
     lines = [
         "# The engine beside nbgrader",
         "",
         f"`{' '.join(['python', 'benchmarks/engine.py', *sys.argv[1:]])}` · lecture {lecture}, its solved notebook copied · "
         f"{len(os.sched_getaffinity(0))} cores, Python {sys.version.split()[0]}, torch {torch.__version__}. "
-        "Both write a gradebook. Seconds are of this machine in this run; compare them with each other only.",
+        "Both write a gradebook; CPU is of all processes of the command. Seconds are of this machine in this run: "
+        "compare them with each other only.",
         "",
-        "| submissions | grader | wall s | wall s each | CPU s of waited-for processes, each |",
-        "| ---: | --- | ---: | ---: | ---: |",
+        "| submissions | grader | wall s | wall s each | CPU s each | peak memory MiB |",
+        "| ---: | --- | ---: | ---: | ---: | ---: |",
     ]
-    lines += [f"| {r.size} | {r.grader} | {r.wall:.1f} | {r.each:.2f} | {r.cpu / r.size:.2f} |" for r in rows]
+    lines += [
+        f"| {r.size} | {r.grader} | {r.wall:.1f} | {r.wall / r.size:.2f} | {r.cpu / r.size:.2f} | {r.memory:.0f} |"
+        for r in rows
+    ]
     for size in sorted({r.size for r in rows}):
         by = {r.grader: r for r in rows if r.size == size}
         if len(by) == 2:
-            ratio = by["nbgrader autograde"].wall / by["autograder grade"].wall
+            ratio = by[NBGRADER].wall / by[OURS].wall
             lines += ["", f"At {size} submissions nbgrader takes {ratio:.1f} times as long."]
+    lines += ["", f"The floor, a fork that only executes the cells: {floor:.3f} CPU s."]
+    for grader in (OURS, NBGRADER):
+        of = sorted((r for r in rows if r.grader == grader), key=lambda r: r.size)
+        if len(of) > 1:
+            more = of[-1].size - of[0].size
+            wall, cpu = (of[-1].wall - of[0].wall) / more, (of[-1].cpu - of[0].cpu) / more
+            lines += [
+                "",
+                f"{grader}: each submission more, from {of[0].size} to {of[-1].size}, takes {wall:.2f} s and "
+                f"{cpu:.2f} CPU s ({cpu / floor:.1f} floors).",
+            ]
     return "\n".join(lines) + "\n"
 
 
@@ -156,7 +256,7 @@ def plot(rows: list[Row], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(6, 3.5))
-    for grader, marker in (("autograder grade", "o"), ("nbgrader autograde", "s")):
+    for grader, marker in ((OURS, "o"), (NBGRADER, "s")):
         points = [(r.size, r.wall) for r in rows if r.grader == grader]
         if points:
             axes.plot(*zip(*points, strict=True), marker=marker, label=grader)

@@ -83,6 +83,7 @@ BY_PROPERTY = [
     (p.op_budget(3), "operations", lambda x: x + 1, lambda x: torch.stack([r + 1 for r in x]), {}),
     (p.copy_budget(0), "memory", lambda x: x[:1].clone(), lambda x: x.clone()[:1].clone(), {}),
     (p.never_calls("clone"), "forbidden call", lambda x: x + 0, lambda x: x.clone(), {}),
+    (p.never_calls("to_dense"), "forbidden call", lambda x: x + 0, lambda x: x.to_sparse().to_dense(), {}),
     (p.small_storage, "storage", lambda x: x[0].clone(), lambda x: x[0], {}),
     (p.gradient, "gradient", lambda x: x * x, lambda x: x * x.detach(), {"gradient": True}),
     (p.gradient, "gradient", lambda x: x * 1, lambda x: x.detach() * 1, {"gradient": True}),
