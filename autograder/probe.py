@@ -151,6 +151,8 @@ def reset_state(seed: int) -> None:
     torch.set_grad_enabled(True)
     torch.use_deterministic_algorithms(False)
     torch.storage._reset_warn_typed_storage_removal()  # torch warns of it once a process: here, once a call
+    # where nobody chose, torch warns of it once a process; and what is checked changes how many operations are counted
+    torch.sparse.check_sparse_tensor_invariants.enable()
 
 
 def observe(function, arguments: dict, *, driver=None, gradient=False, fake_cuda=False, count=True, pack=None) -> dict:
