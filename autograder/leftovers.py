@@ -5,6 +5,7 @@ without a lock belongs to nobody, and whoever finds it removes it.
 """
 
 import contextlib
+import multiprocessing.util
 import os
 import re
 import secrets
@@ -90,9 +91,21 @@ def temporary_place() -> Iterator[str]:
         yield place
     finally:
         tempfile.tempdir = before
-        with contextlib.suppress(OSError):
-            _remove_place(place)
-        release(held)
+        _end_of_life(place, held)
+
+
+def lifelong_place() -> str:
+    """A folder as `temporary_place` makes, for as long as this process lives."""
+    (place,), held = claimed(lambda: [_new_place(tempfile.gettempdir())]) if fcntl else ([tempfile.mkdtemp()], [])
+    # after multiprocessing has emptied its own folder in it, which it does at -100
+    multiprocessing.util.Finalize(None, _end_of_life, (place, held), exitpriority=-200)
+    return place
+
+
+def _end_of_life(place: str, held: list[int]) -> None:
+    with contextlib.suppress(OSError):
+        _remove_place(place)
+    release(held)
 
 
 def _new_place(above: str) -> str:

@@ -65,7 +65,7 @@ class Run:
             command + options, cwd=course, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             start_new_session=True, env={**os.environ, "TMPDIR": str(room)},
         )  # fmt: skip
-        self.watcher = threading.Thread(target=self._watch)
+        self.watcher = threading.Thread(target=self._watch, daemon=True)
         self.watcher.start()
 
     def _watch(self):
@@ -85,8 +85,10 @@ class Run:
         return {pid: known[pid] for pid in family if pid in known}
 
     def workers(self):
-        """The worker processes: those that have started bubblewrap or a zygote, or are about to."""
-        return [pid for pid, (_, _, command) in self.look().items() if "multiprocessing.spawn" in command]
+        """The worker processes: forks of the server of forks."""
+        family = self.look()
+        servers = [pid for pid, (_, _, command) in family.items() if "multiprocessing.forkserver" in command]
+        return [pid for pid in servers if family[pid][0] in servers]
 
     def kernels(self):
         """Processes below a zygote in which a student's code runs: the youngest generation."""
@@ -105,6 +107,12 @@ class Run:
             assert self.process.poll() is None, self.process.communicate()
             time.sleep(0.02)
         return found
+
+    def stop(self):
+        """Whatever has become of it."""
+        self.over.set()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
 
     def end(self):
         """(exit code, stderr), once it has ended and nothing of it runs any more."""
@@ -198,7 +206,7 @@ class Reaper(threading.Thread):
     """Kills each worker that has the poison in its hands. No submission is known that could: the sandbox is between."""
 
     def __init__(self, room, run):
-        super().__init__()
+        super().__init__(daemon=True)
         self.room, self.run_, self.reaped = room, run, []
 
     def run(self):
@@ -218,17 +226,23 @@ def story(course, handed_in, tmp_path_factory):
     handed, out = folder / "handed", folder / "out"
     hand_in(handed, handed_in, STUDENTS)
     room = Path(tempfile.mkdtemp(prefix="kt", dir="/tmp"))  # short: paths of sockets begin with it
+    story = SimpleNamespace(out=out, room=room, runs=[])
     try:
-        yield tell(course, handed_in, handed, out, room)
+        tell(story, course, handed_in, handed, out, room)
+        yield story
     finally:
+        for run in story.runs:
+            run.stop()
         shutil.rmtree(room)
 
 
-def tell(course, handed_in, handed, out, room):
-    story = SimpleNamespace(out=out, room=room)
+def tell(story, course, handed_in, handed, out, room):
+    def started(**options):
+        story.runs.append(Run(course, out, handed, room, **options))
+        return story.runs[-1]
 
     # kernels are killed, then a worker, then the coordinator
-    first = Run(course, out, handed, room)
+    first = started()
     first.wait_for(lambda: first.graded() >= 3)  # before that, what looks like a kernel is the sandbox being tried out
     for _ in range(5):
         before = first.graded()
@@ -242,7 +256,7 @@ def tell(course, handed_in, handed, out, room):
     story.kept = first.graded()
 
     # the next call is ended by Ctrl-C, which reaches the whole process group, as from a terminal
-    second = Run(course, out, handed, room)
+    second = started()
     second.wait_for(lambda: second.graded() >= 80)
     os.killpg(second.process.pid, signal.SIGINT)
     story.interrupted = second.end()
@@ -251,14 +265,12 @@ def tell(course, handed_in, handed, out, room):
     # somebody hands in what ends its worker each time, and the class is done
     hand_in(handed, handed_in, [POISON])
     (handed / POISON / LECTURE / "poison.txt").write_text("poison")
-    third = Run(course, out, handed, room, workers=1)
+    third = started(workers=1)
     reaper = Reaper(room, third)
     reaper.start()
     story.done = third.end()
     reaper.join()
     story.reaped = reaper.reaped
-    story.runs = [first, second, third]
-    return story
 
 
 def test_every_score_is_there_once_and_right(story):
