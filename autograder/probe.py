@@ -228,6 +228,7 @@ NEEDS_VALUES = (
     "DataDependentOutputException",
     "DynamicOutputShapeException",
     "cannot be called on meta tensors",
+    "Cannot copy out of meta tensor",
     "torch.nonzero()",
 )
 

@@ -73,11 +73,38 @@ def _explorer(controls, draw, states, after=lambda: None):
     for control in controls.values():
         control.observe(redraw, names="value")
     redraw()
-    return Explorer(states, controls, ipywidgets.VBox([*controls.values(), view]))
+    sliders = sum(hasattr(control, "readout") for control in controls.values())
+    return Explorer(states, controls, ipywidgets.VBox([*controls.values(), _naming(sliders), view]))
+
+
+NAMES = """
+(function wait(tries) {
+    const box = element.closest(".widget-vbox");
+    const handles = box ? [...box.querySelectorAll("[role=slider]")] : [];
+    for (const handle of handles) {
+        const row = handle.closest(".widget-slider");
+        handle.setAttribute("aria-label", row.querySelector(".widget-label").textContent);
+        const number = row.querySelector("[contenteditable]");
+        number?.setAttribute("role", "textbox");
+        number?.setAttribute("aria-label", handle.getAttribute("aria-label") + ", typed");
+    }
+    if (tries && handles.length < WANTED) setTimeout(wait, 100, tries - 1);
+})(300);
+"""  # the rows appear one by one, so it looks for half a minute until all of them are there
+
+
+def _naming(sliders):
+    """An invisible part of the box that names its sliders: ipywidgets shows their descriptions and names nothing with them.
+
+    Source: w3.org/WAI/ARIA/apg/patterns/slider: a slider is labelled by aria-label where its label is not tied to it.
+    """
+    script = NAMES.replace("WANTED", str(sliders))
+    shown = {"output_type": "display_data", "data": {"application/javascript": script}, "metadata": {}}
+    return ipywidgets.Output(outputs=(shown,), layout={"display": "none"})
 
 
 def _slider(description, value, least, most):
-    """A slider for whole numbers; its description is also its name for a screen reader."""
+    """A slider for whole numbers."""
     style = {"description_width": "9em"}
     return ipywidgets.IntSlider(value, least, most, description=description, style=style, layout={"width": "30em"})
 
