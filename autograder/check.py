@@ -175,9 +175,7 @@ class Checker:
         text, why = choices[choice]
         right = choice == asked["answer"]
         rows = (("your prediction", f"{choice}: {text}"), ("right" if right else "not so", why))
-        footer = (
-            "" if right else f"Read on and compare, then predict again if you like: predict({id!r}, ...)."
-        )
+        footer = "" if right else f"Read on and compare, then predict again if you like: predict({id!r}, ...)."
         display(Table(f"{'✓' if right else '✗'} {id}  {asked['question']}", rows, footer))
 
     def progress(self) -> str:

@@ -538,6 +538,16 @@ def _(x, rows, cols):
     x[rows, cols] = 0
 
 
+@zero_block.wrong(
+    "X-2.4-8",
+    "The second pair of brackets counts rows again: in x[rows][cols] both slices are about rows. One pair of brackets "
+    "takes both, rows first: x[rows, cols].",
+)
+def _(x, rows, cols):
+    x[rows][cols] = 0
+    return x
+
+
 @zero_block.right
 def _(x, rows, cols):
     x[rows, cols].zero_()
@@ -762,7 +772,7 @@ def _(shape, index):
 def _(shape, index):
     import torch
 
-    return tuple(torch.empty(shape, device="meta")[index].shape)
+    return tuple(torch.empty(shape)[index].shape)
 
 
 @result_shape.wrong(
@@ -1101,6 +1111,19 @@ def _(values, bins):
     import torch
 
     return torch.bincount(values, minlength=bins)
+
+
+@histogram.wrong(
+    "X-2.7-7",
+    "All counts are still 0. Without an underscore at the end, scatter_add and index_put leave counts as they were and "
+    "return a new tensor. Return that one, or use scatter_add_ or index_put_.",
+)
+def _(values, bins):
+    import torch
+
+    counts = torch.zeros(bins, dtype=torch.int64)
+    counts.scatter_add(0, values, torch.ones_like(values))
+    return counts
 
 
 @histogram.right
@@ -1748,6 +1771,21 @@ def _(x, mask, story):
         return x[mask]
     filled = x.masked_fill(~mask, 0)
     return filled if story == "fill" else filled.log()
+
+
+@select.wrong(
+    "X-2.11-5",
+    "It is the other way round: masked_fill fills where its mask is True, and here True means that the element counts. "
+    "Turn the mask round with ~.",
+)
+def _(x, mask, story):
+    import torch
+
+    if story == "only":
+        return x[mask]
+    if story == "fill":
+        return x.masked_fill(mask, 0)
+    return torch.where(mask, x, 1).log()
 
 
 @select.right
