@@ -105,22 +105,21 @@ def _naming(sliders):
 
 def _slider(description, value, least, most):
     """A slider for whole numbers."""
-    style = {"description_width": "9em"}
-    return ipywidgets.IntSlider(value, least, most, description=description, style=style, layout={"width": "30em"})
+    return ipywidgets.IntSlider(value, least, most, **_named(description))
 
 
 def _decimal(description, value, least, most, step):
-    style = {"description_width": "9em"}
-    return ipywidgets.FloatSlider(
-        value, min=least, max=most, step=step, description=description, style=style, layout={"width": "30em"}
-    )
+    return ipywidgets.FloatSlider(value, min=least, max=most, step=step, **_named(description))
 
 
 def _menu(description, options, value):
-    style = {"description_width": "9em"}
-    return ipywidgets.Dropdown(
-        options=options, value=value, description=description, style=style, layout={"width": "30em"}
-    )
+    return ipywidgets.Dropdown(options=options, value=value, **_named(description))
+
+
+def _named(description):
+    """What every control with a label in front has; without a tooltip "null" would come up under the mouse."""
+    style, layout = {"description_width": "9em"}, {"width": "30em"}
+    return {"description": description, "tooltip": description, "style": style, "layout": layout}
 
 
 def explore_strides(cells=12, size=(3, 4), stride=(4, 1), offset=0):
