@@ -116,6 +116,11 @@ def _menu(description, options, value):
     return ipywidgets.Dropdown(options=options, value=value, **_named(description))
 
 
+def _box(description):
+    """A box to tick, as wide as its words: ipywidgets would cut them off."""
+    return ipywidgets.Checkbox(False, description=description, tooltip=description, layout={"width": "max-content"})
+
+
 def _named(description):
     """What every control with a label in front has; without a tooltip "null" would come up under the mouse."""
     style, layout = {"description_width": "9em"}, {"width": "30em"}
@@ -177,9 +182,7 @@ def explore_index(a, indices, write=None, name="a"):
         return Explorer(states, {})
     controls = {"chosen": _menu("index", [(f"{name}[{code_of(i)}]", k) for k, i in enumerate(indices)], 0)}
     if write is not None:
-        controls["writing"] = ipywidgets.Checkbox(
-            False, description=f"write {write} to the first element of the result"
-        )
+        controls["writing"] = _box(f"write {write} to the first element of the result")
 
     def draw(chosen, writing=False):
         return index_overlay(a, indices[chosen], write if writing else None, name)
@@ -266,7 +269,7 @@ def explore_mask(data, mask, function=None, name="x", called="f"):
     states = stacked(f"Mask grid of {name}, as given and poisoned", [draw(False), draw(True)])
     if ipywidgets is None:
         return Explorer(states, {})
-    return _explorer({"poison": ipywidgets.Checkbox(False, description="put NaN under the mask")}, draw, states)
+    return _explorer({"poison": _box("put NaN under the mask")}, draw, states)
 
 
 def explore_layouts(rows=4, columns=6):

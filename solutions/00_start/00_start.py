@@ -54,8 +54,8 @@ print("torch is the course's release: ", torch.__version__.startswith("2.13"))
 # “strides” in lecture 01): what torch's own functions give you is right in these points unless a check says no.
 #
 # **Red.** Here is a first attempt. It is wrong on purpose: run the cell and read the table from top to bottom.
-# The first rows show the smallest input that fails, the last ones what to do next. (`try` keeps the notebook going;
-# your own check cells have none.)
+# The first rows show the smallest input that fails, the last ones what to do next. (`x = 7, shape ()` is a tensor of a
+# single number, without rows and columns. `try` keeps the notebook going; your own check cells have none.)
 
 
 # %% concepts=["L-G"]

@@ -128,6 +128,9 @@ small = torch.arange(12).view(3, 4)
 index_overlay(small, small % 5 == 0, name="small", result="fives")
 
 # %% [markdown]
+# (The picture uses two words of NumPy's: an index is *basic* if it consists of numbers and slices, and *advanced* if
+# there is a list, a tensor of positions or a mask in it.)
+#
 # **Rule.** Bools say *whether*, integers say *where*. A mask of the shape of `a` walks through `a` row by row, keeps
 # what is True, and puts it into one dimension, as a copy.
 #
@@ -329,7 +332,8 @@ print("c is b:", c is b)
 # at what a write does. If you have a running kernel, choose another index in the menu.
 
 # %%
-explore_index(small, [(1, slice(None)), ([1],), (slice(0, 3, 2), slice(1, 3)), ([0, 2], slice(1, 3))], write=99)
+indices = [(1, slice(None)), ([1],), (slice(0, 3, 2), slice(1, 3)), ([0, 2], slice(1, 3))]
+explore_index(small, indices, write=99)
 
 # %% [markdown]
 # **Rule.** One list, tensor of positions or mask anywhere in the index, and the whole result is a copy.

@@ -22,7 +22,7 @@ RUN_ALL = "jupyterapp.commands.execute('notebook:run-all-cells').then(() => true
 def served(folder):
     """The address of a JupyterLab on `folder`, on this machine only and on a port of its own."""
     options = ["--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0", "--IdentityProvider.token="]
-    options += ["--LabApp.expose_app_in_browser=True", "--LabApp.news_url=", f"--ServerApp.root_dir={folder}"]
+    options += ["--LabApp.expose_app_in_browser=True", f"--ServerApp.root_dir={folder}"]
     command = [sys.executable, "-m", "jupyterlab", *options]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as server:
         address, end = None, threading.Timer(READY_SECONDS, server.kill)

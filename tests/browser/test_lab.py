@@ -32,6 +32,8 @@ made = {
 EXPLORERS = [name for name in vars(controls) if name.startswith("explore_")]
 NUMBERS = "[...document.querySelectorAll('.widget-vbox [role=slider]')].map(slider => slider.ariaLabel)"
 FOCUS = "document.querySelector('.widget-vbox [role=slider]').focus()"
+CUT = """[...document.querySelectorAll('.widget-vbox :is(label, .widget-label-basic)')]
+    .filter(label => label.scrollWidth > label.clientWidth + 1).map(label => label.textContent)"""
 SHOWN = "document.querySelector('.widget-vbox .widget-html').innerText"
 
 
@@ -77,6 +79,8 @@ def test_every_control_has_a_name_and_listens_to_the_arrow_keys(tmp_path):
         page.value(FOCUS)
         press(page, "ArrowLeft")
         page.until(SHOWN, lambda text: "size (2, 4)" in text, "the picture of a smaller size")
+        cut = page.value(CUT)
+    assert not cut, cut
     roles = [role for role, _ in names]
     counts = {role: roles.count(role) for role in ("slider", "textbox", "combobox", "checkbox")}
     assert counts == {"slider": wanted, "textbox": wanted, "combobox": 2, "checkbox": 2}
@@ -84,12 +88,19 @@ def test_every_control_has_a_name_and_listens_to_the_arrow_keys(tmp_path):
     assert ("slider", "size[0]") in names and ("slider", "temperature τ") in names, names
 
 
+SCROLL = """(() => {
+    const notebook = [...jupyterapp.shell.widgets("main")].find(widget => widget.sessionContext).content;
+    const at = notebook.widgets.findIndex(cell => cell.model.sharedModel.source.includes(TEXT));
+    notebook.activeCellIndex = at;
+    return notebook.scrollToItem(at, "start").then(() => new Promise(done => setTimeout(done, 2000)));
+})()"""
+
+
 def show(notebook, picture, text=""):
-    """Run a notebook in JupyterLab and take a picture; returns the roles and names of its controls."""
+    """Run a notebook in JupyterLab, take a picture of the cell with `text`; the roles and names of controls in sight."""
     with lab.opened(notebook.parent, notebook.name) as page:
         page.value(lab.RUN_ALL)
-        find = f"[...document.querySelectorAll('.jp-Notebook *')].find(e => e.textContent.includes({json.dumps(text)}))"
-        page.value(f"new Promise(done => setTimeout(done, 5000)).then(() => {find}?.scrollIntoView())")
+        page.value(SCROLL.replace("TEXT", json.dumps(text)))
         page.screenshot(picture)
         return list(control_names(page))
 

@@ -65,7 +65,8 @@ def test_every_slider_is_counted_by_what_names_them(make):
     naming = next(child for child in explorer.widget.children if type(child).__name__ == "Output")
     (shown,) = naming.outputs
     assert f"handles.length < {len(sliders)})" in shown["data"]["application/javascript"]
-    assert all(slider.tooltip == slider.description for slider in sliders)  # or "null" comes up under the mouse
+    controls = explorer.controls.values()
+    assert all(control.tooltip == control.description for control in controls)  # or "null" comes up under the mouse
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
