@@ -1174,7 +1174,7 @@ def _(rng):
     yield rng.matrix(3, 3), [0, 2], [0, 1], -1
     yield rng.matrix(3, 4), [0, 1], [0, 2, 3], -5
     yield rng.matrix(2, 3), [0], [2], -2
-    yield rng.matrix(2, 3), [0, 1], [0, 3], -1  # there is no column 3
+    yield rng.matrix(2, 3), [0, 1], [0, -4], -1  # there is no column -4
     yield rng.matrix(4, 3), [2, 0], [-1], -4
     yield rng.matrix(2, 2), [0, 7], [1, 0], -1
     yield rng.matrix(3, 3).t(), [0, 2], [0, 2], -7
@@ -1182,6 +1182,8 @@ def _(rng):
     yield rng.matrix(2, 2), [1], [], -1
     yield rng.matrix(3, 3), [1, 1, 0], [2, 2], -3
     yield rng.matrix(3, 5, dtype=torch.int64), [-3, 1], [4, 0, 1], -8
+    yield rng.matrix(2, 2), [0, -3], [1, 0], -1  # there is no row -3
+    yield rng.matrix(2, 3), [0, 1], [0, 3], -1
     for _ in range(10):
         m, n = rng.integer(2, 5), rng.integer(2, 5)
         rows = rng.permutation(m)[: rng.integer(1, m)].tolist()
@@ -1266,6 +1268,20 @@ def _(x, rows, cols, value):
     grid = torch.tensor(rows, dtype=torch.int64)[:, None], torch.tensor(cols, dtype=torch.int64)
     x[grid]
     x[grid] = value
+
+
+@set_grid.wrong(
+    "X-2.8-6",
+    "Positions can be too small as well: below minus the number of rows or columns there is nothing, and the error then "
+    "comes in the middle of the write. Look at both ends, or read x[grid] first.",
+)
+def _(x, rows, cols, value):
+    import torch
+
+    if any(row >= x.shape[0] for row in rows) or any(col >= x.shape[1] for col in cols):
+        raise IndexError("a position lies outside of x")
+    x[torch.tensor(rows, dtype=torch.int64)[:, None], torch.tensor(cols, dtype=torch.int64)] = value
+    return x
 
 
 @set_grid.right
