@@ -141,6 +141,7 @@ BY_PROPERTY = [
     (p.op_budget(3), "operations", lambda x: x + 1, lambda x: torch.stack([r + 1 for r in x]), {}),
     (p.copy_budget(0), "memory", lambda x: x[:1].clone(), lambda x: x.clone()[:1].clone(), {}),
     (p.never_calls("clone"), "forbidden call", lambda x: x + 0, lambda x: x.clone(), {}),
+    (p.never_calls("to_dense"), "forbidden call", lambda x: x + 0, lambda x: x.to_sparse().to_dense(), {}),
     (p.small_storage, "storage", lambda x: x[0].clone(), lambda x: x[0], {}),
     (p.gradient, "gradient", lambda x: x * x, lambda x: x * x.detach(), {"gradient": True}),
     (p.gradient, "gradient", lambda x: x * 1, lambda x: x.detach() * 1, {"gradient": True}),
@@ -214,6 +215,38 @@ def test_what_fails_on_a_fake_gpu_alone_writes_nothing_into_the_notebook(caplog)
     finally:
         logger.removeHandler(caplog.handler)
     assert failed["raised"] and not caplog.records
+
+
+def slope_by_backward(x):
+    x = x.detach().clone().requires_grad_()
+    (x * 2).sum().backward()
+    return x.grad
+
+
+def slope_by_grad(x):
+    with torch.enable_grad():
+        return torch.autograd.grad((x.requires_grad_() * 2).sum(), x)[0]
+
+
+def slope_by_function(x):
+    return torch.func.grad(lambda t: (t * 2).sum())(x)
+
+
+def trained(x):
+    layer = torch.nn.Linear(3, 1, device=x.device)
+    layer(x).sum().backward()
+    torch.optim.SGD(layer.parameters()).step()
+    return layer.weight.grad
+
+
+@pytest.mark.parametrize("function", [slope_by_backward, slope_by_grad, slope_by_function, trained])
+def test_an_answer_that_differentiates_on_a_fake_gpu_lives_on(function):
+    """Without care the whole process ends: a build without CUDA has no autograd for it."""
+    assert seen(function, torch.ones(3), fake_cuda=True).fake_cuda["devices"] == ["cuda"]
+
+
+def test_an_answer_that_differentiates_on_the_cpu_is_still_found_on_a_fake_gpu():
+    assert seen(lambda x: slope_by_backward(x) + torch.zeros(3), torch.ones(3), fake_cuda=True).fake_cuda["raised"]
 
 
 def test_values_that_exist_only_while_they_are_described_have_memory_of_their_own():
