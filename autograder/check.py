@@ -7,12 +7,15 @@ Runs the visible cases in the student's own process and shows what was expected,
 misconception and the next step. It needs no reference and no network, and it decides no grade.
 """
 
+import functools
 import html
 import inspect
 import json
+import linecache
 import os
 import re
 import textwrap
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +35,12 @@ class CheckFailed(AssertionError):
 
     def _render_traceback_(self):
         return [str(self)]
+
+
+class WrongCall(UsageError):
+    """check, hint or predict was given something else than it needs; shown like CheckFailed."""
+
+    _render_traceback_ = CheckFailed._render_traceback_
 
 
 @dataclass(frozen=True)
@@ -78,14 +87,16 @@ class Checker:
         self.passed: dict[str, bool] = dict.fromkeys(self.exercises, False)
         self.hints_shown: dict[str, int] = {}
 
-    def __call__(self, function) -> None:
+    def __call__(self, function=None) -> None:
         """Run the visible cases of an exercise and show the result.
 
         Raises:
             CheckFailed: a visible check failed.
-            UsageError: `function` is no exercise of this lecture.
+            WrongCall: `function` is no exercise of this lecture.
         """
-        exercise = self._exercise(function)
+        exercise = self._exercise("check", function)
+        if isinstance(function, str):
+            raise WrongCall(f"check needs the function itself, so write check({function}), without the quotes.")
         id = exercise.rules.id
         seen = tuple(wire.read_seen(probe.answer(function, exercise.question), exercise.reads))
         found = diagnose(
@@ -100,9 +111,12 @@ class Checker:
             rows = (("next step", found.next_step), ("hint", f"hint({id}) gives the first of three hints"))
             display(Table(f"○ {title}: not answered yet", rows, self.progress()))
             raise CheckFailed(f"Exercise {exercise.number} ({id}) is not answered yet.")
-        display(Table(f"✗ {title}: not right yet", self._failed_rows(exercise, found), self.progress()))
+        failed = found.found.aspect == "raised"
+        line = _failing_line(function, exercise.question, seen[found.case].raised) if failed else None
+        display(Table(f"✗ {title}: not right yet", self._failed_rows(exercise, found, line), self.progress()))
+        came = found.found.got.rstrip(".")
         raise CheckFailed(
-            f"Exercise {exercise.number} ({id}): {found.found.path}: expected {found.found.expected}, got {found.found.got}."
+            f"Exercise {exercise.number} ({id}): {found.found.path}: expected {found.found.expected}, got {came}."
             + (f" {found.likely}" if found.likely else "")
         )
 
@@ -113,48 +127,55 @@ class Checker:
             ("still to come", f"{exercise.hidden} more cases run when graded"),
         )
 
-    def _failed_rows(self, exercise: VisibleChecks, found):
+    def _failed_rows(self, exercise: VisibleChecks, found, line):
         rows = []
         if found.case is not None:
             before = wire.read_seen(probe.answer(lambda *case: None, wire.without_driver(exercise.question)))
             rows.append(("smallest failing input", given_text(exercise.rules, before[found.case].inputs)))
         rows += [("where", found.found.path), ("expected", found.found.expected), ("got", found.found.got)]
+        if line:
+            rows.append(("in your code", line))
         if found.likely:
             rows.append(("likely cause", f"{found.likely} ({found.code})"))
-        rows.append(("next step", found.next_step))
+        rows.append(("next step", found.next_step if line is None else AT_LINE if line else OUTSIDE))
         if self.hints_shown.get(exercise.rules.id, 0) < len(exercise.hints):
             rows.append(("hint", f"hint({exercise.rules.id})"))
         return tuple(rows)
 
-    def hint(self, function) -> None:
-        """Show the next of three hints of an exercise: the idea, then where to look, then nearly the code."""
-        exercise = self._exercise(function)
+    def hint(self, function=None) -> None:
+        """Show the next of three hints of an exercise: the idea, then where to look, then nearly the code.
+
+        Args:
+            function: an exercise, or its name while it is not defined yet.
+        """
+        exercise = self._exercise("hint", function)
         id, count = exercise.rules.id, len(exercise.hints)
         shown = self.hints_shown[id] = min(self.hints_shown.get(id, 0) + 1, count)
         self._keep("hints", id, shown)
         rows = tuple((f"hint {i + 1} of {count}", exercise.hints[i]) for i in range(shown))
         display(Table(f"Exercise {exercise.number}  {id}", rows))
 
-    def predict(self, id: str, choice) -> None:
+    def predict(self, id: str, choice=...) -> None:
         """Store a prediction, then say why it is right or wrong. Predictions are not graded."""
         if id not in self.predictions:
-            raise UsageError(
-                f"there is no prediction {id!r} in {self.lecture}; there are: {', '.join(self.predictions)}"
+            raise WrongCall(
+                f"There is no prediction {id!r} in {self.lecture}; there are: {', '.join(self.predictions)}."
             )
         asked = self.predictions[id]
         choices = asked["choices"]
+        given, choice = choice, choice.strip(" .)").lower() if isinstance(choice, str) else choice
         if choice not in choices:
             rows = tuple((letter, text) for letter, (text, _) in choices.items())
             footer = f'Commit yourself before you run on: predict("{id}", "{next(iter(choices))}"), or another letter.'
+            if given is not ...:
+                footer = f"{given!r} is none of the letters {', '.join(choices)}. {footer}"
             display(Table(f"○ {id}  {asked['question']}", rows, footer))
             return
         self._keep("predictions", id, choice)
         text, why = choices[choice]
         right = choice == asked["answer"]
         rows = (("your prediction", f"{choice}: {text}"), ("right" if right else "not so", why))
-        footer = (
-            "" if right else f"Run the next cell and compare, then predict again if you like: predict({id!r}, ...)."
-        )
+        footer = "" if right else f"Read on and compare, then predict again if you like: predict({id!r}, ...)."
         display(Table(f"{'✓' if right else '✗'} {id}  {asked['question']}", rows, footer))
 
     def progress(self) -> str:
@@ -163,14 +184,18 @@ class Checker:
         bar = "■" * done + "□" * (len(self.passed) - done)
         return f"{self.lecture}: {done} of {len(self.passed)} exercises pass their visible checks  {bar}"
 
-    def _exercise(self, function) -> VisibleChecks:
+    def _exercise(self, verb: str, function) -> VisibleChecks:
         id = function if isinstance(function, str) else getattr(function, "__name__", None)
-        if id not in self.exercises:
-            raise UsageError(
-                f"{id or function!r} is no exercise of {self.lecture}: give check() or hint() the function itself, "
-                f"one of {', '.join(self.exercises)}"
-            )
-        return self.exercises[id]
+        if id in self.exercises:
+            return self.exercises[id]
+        known = f"The exercises of {self.lecture} are {', '.join(self.exercises)}."
+        example = f"{verb}({next(iter(self.exercises))})"
+        if function is None:
+            raise WrongCall(f"{verb} needs the function of an exercise, as in {example}. {known}")
+        if id is None:
+            kind = type(function).__name__
+            raise WrongCall(f"{verb} needs a function itself, as in {example}, not a {kind}: do not call it. {known}")
+        raise WrongCall(f"{id} is no exercise: is its name as the task gives it? {known}")
 
     def _keep(self, kind: str, id: str, value) -> None:
         """Note a prediction or a hint in progress.json; where that cannot be written, nothing is lost but the note."""
@@ -183,6 +208,42 @@ class Checker:
             part.replace(path)
         except (OSError, ValueError, AttributeError, TypeError):
             pass
+
+
+AT_LINE = "Read the error, then that line: which value there is not what you thought? Print it just before."
+OUTSIDE = "The error came when what your function returned was used: compare it with what the task asks for."
+
+
+def _failing_line(function, question: bytes, raised) -> str | None:
+    """The line of the notebook where `function` raised this error: "line 2: `return x[3]`"; "" when it did not raise it.
+
+    None for what is no plain function: it may be used in other ways than by a call.
+    """
+    if not inspect.isfunction(function):
+        return None
+    lines = {}
+
+    @functools.wraps(function)
+    def noting(*arguments, **named):
+        try:
+            return function(*arguments, **named)
+        except Exception as error:
+            if type(error).__name__ == raised.types[0]:
+                lines.setdefault(str(error), _last_line(error, function.__globals__))
+            raise
+
+    probe.answer(noting, question)
+    return lines.get(raised.message, next(iter(lines.values()), ""))
+
+
+def _last_line(error, space) -> str:
+    """The innermost line on an error's way that belongs to a function of this namespace."""
+    own = [step for step in traceback.walk_tb(error.__traceback__) if step[0].f_globals is space]
+    if not own:
+        return ""
+    frame, number = own[-1]
+    text = linecache.getline(frame.f_code.co_filename, number).strip()
+    return f"line {number}: `{text}`" if text else f"line {number}"
 
 
 def _source(function) -> list[str]:

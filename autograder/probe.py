@@ -232,6 +232,7 @@ NEEDS_VALUES = (
     "DataDependentOutputException",
     "DynamicOutputShapeException",
     "cannot be called on meta tensors",
+    "Cannot copy out of meta tensor",
     "torch.nonzero()",
 )
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from autograder import check as check_module
 from autograder import checks, checks_writer
@@ -108,11 +109,68 @@ def test_a_damaged_note_costs_nothing(check, tmp_path, shown):
     assert shown
 
 
-def test_what_is_no_exercise_is_told_which_there_are(check):
-    with pytest.raises(UsageError, match="every_kth_of_last_row"):
-        check(named("other", lambda: 1))
-    with pytest.raises(UsageError, match=LECTURE.predictions[0].id):
-        check.predict("P99", "a")
+def test_a_letter_may_be_written_as_people_write_it_and_another_one_is_refused(check, shown):
+    asked = LECTURE.predictions[0]
+    for typed in (asked.answer.upper(), f" {asked.answer}", f"{asked.answer})", f"{asked.answer}."):
+        check.predict(asked.id, typed)
+        assert shown[-1].title.startswith("✓")
+    check.predict(asked.id, "z")
+    assert "'z' is none of the letters a, b" in shown[-1].footer
+    check.predict(asked.id)
+    assert shown[-1].footer.startswith("Commit yourself")
+
+
+def test_a_wrong_prediction_sends_nobody_to_a_cell_that_may_not_be_there(check, shown):
+    asked = LECTURE.predictions[0]
+    check.predict(asked.id, next(letter for letter in asked.choices if letter != asked.answer))
+    assert shown[-1].footer.startswith("Read on and compare")
+
+
+CALLS = {
+    "another function": (lambda check: check(named("other", lambda: 1)), "other is no exercise"),
+    "a name in quotes": (lambda check: check("multiples_of"), r"check\(multiples_of\), without the quotes"),
+    "a result": (lambda check: check(torch.ones(2)), "not a Tensor: do not call it"),
+    "nothing": (lambda check: check(), r"as in check\(every_kth_of_last_row\)"),
+    "a hint for nothing": (lambda check: check.hint(), r"as in hint\(every_kth_of_last_row\)"),
+    "a prediction": (lambda check: check.predict("P99", "a"), f"there are: {LECTURE.predictions[0].id}"),
+}
+
+
+@pytest.mark.parametrize(("call", "said"), CALLS.values(), ids=CALLS)
+def test_a_wrong_call_is_answered_in_one_line_that_shows_the_right_one(check, call, said):
+    with pytest.raises(UsageError, match=said) as refused:
+        call(check)
+    assert refused.value._render_traceback_() == [str(refused.value)]
+
+
+def test_a_hint_can_be_had_before_the_function_is_defined(check, shown):
+    check.hint("multiples_of")
+    assert "hint 1 of 3" in repr(shown[-1])
+
+
+def broken_answer(x, k):
+    position = len(x)
+    return x[position, ::k]
+
+
+def in_a_helper(x, k):
+    return broken_answer(x, k)
+
+
+@pytest.mark.parametrize("function", [broken_answer, in_a_helper])
+def test_an_error_is_shown_with_the_line_that_raised_it(check, shown, function):
+    with pytest.raises(CheckFailed, match="IndexError"):
+        check(named("every_kth_of_last_row", lambda x, k: function(x, k)))
+    rows = dict(shown[0].rows)
+    assert rows["in your code"].endswith(": `return x[position, ::k]`") and rows["next step"] == check_module.AT_LINE
+
+
+def test_an_error_outside_of_the_function_is_not_said_to_be_in_it(shown):
+    course = Path(__file__).parents[2] / "course" / "01_storage"
+    with pytest.raises(CheckFailed, match="must be tuple of ints"):
+        Checker("01_storage", course)(named("strided_views", lambda rows, cols: {"last_column": (rows, cols, 0)}))
+    rows = dict(shown[0].rows)
+    assert "in your code" not in rows and rows["next step"] == check_module.OUTSIDE
 
 
 def test_a_missing_checks_file_says_where_it_belongs(tmp_path):

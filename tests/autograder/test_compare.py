@@ -62,7 +62,65 @@ DIFFERENT = [
 @pytest.mark.parametrize(("aspect", "reference", "answer"), DIFFERENT)
 def test_the_first_difference_names_its_aspect(aspect, reference, answer):
     difference = found(reference, answer, X.clone())
-    assert difference is not None and difference.aspect == aspect and difference.next_step == ASPECTS[aspect]
+    assert difference is not None and difference.aspect == aspect and difference.next_step
+
+
+@pytest.mark.parametrize("aspect", sorted({"shape", "dtype", "layout", "raised", "unanswered", "inputs"}))
+def test_the_next_step_is_that_of_the_aspect(aspect):
+    _, reference, answer = next(row for row in DIFFERENT if row[0] == aspect)
+    assert found(reference, answer, X.clone()).next_step == ASPECTS[aspect]
+
+
+def refuses(x):
+    raise ValueError("x is empty")
+
+
+SLIPS = [  # what somebody typed in haste, what is said to have come, and a word of the way out
+    (lambda x: x, lambda x: None, "None", "end with `return`"),
+    (lambda x: 3, lambda x: None, "None", "end with `return`"),
+    (lambda x: {"a": 1}, lambda x: None, "None", "end with `return`"),
+    (lambda x: [1, 2], lambda x: None, "None", "end with `return`"),
+    (lambda x: x, lambda x: x.contiguous, "a builtin_function_or_method", "call it"),
+    (lambda x: True, lambda x: x.is_contiguous, "of Tensor object>", "call it"),
+    (lambda x: x, lambda x: x.numpy(), "a NumPy array of shape (3, 4)", "Stay with torch"),
+    (lambda x: 1, lambda x: torch.tensor(1), "a tensor of shape (): 1", "what your function returns"),
+    (lambda x: 1.0, lambda x: "one", "a str: 'one'", "what your function returns"),
+    (lambda x: True, lambda x: {3, 2}, "a set: {2, 3}", "what your function returns"),
+    (lambda x: True, lambda x: set(), "a set: set()", "what your function returns"),
+    (lambda x: {"a": 1}, lambda x: {"A": 1, "b": 2}, "the keys 'A', 'b'", "letter by letter"),
+    (lambda x: {"a": 1}, lambda x: {}, "an empty dict", "letter by letter"),
+    (lambda x: {"a": 1}, lambda x: {"a": 1, "b": 2}, "also the key 'b'", "letter by letter"),
+    (lambda x: [1, 2], lambda x: [1], "1 item: [1]", "inside a loop"),
+    (refuses, lambda x: ValueError("x is empty"), "ValueError was returned, not raised", "`raise`"),
+    (refuses, lambda x: ValueError, "ValueError was returned, not raised", "`raise`"),
+    (refuses, lambda x: [][0], "IndexError: list index out of range", "not legal"),
+]
+
+
+@pytest.mark.parametrize(("reference", "answer", "came", "way_out"), SLIPS)
+def test_a_slip_is_called_by_its_name_with_the_way_out(reference, answer, came, way_out):
+    difference = found(reference, answer, X.clone())
+    assert came in difference.got and way_out in difference.next_step
+    assert " at 0x" not in difference.got and not difference.got.endswith(": ")
+
+
+def test_an_exception_without_a_text_is_shown_without_a_colon():
+    def stopped(x):
+        raise IndexError
+
+    assert found(refuses, stopped, X.clone()).got == found(lambda x: x, stopped, X.clone()).got == "IndexError"
+
+
+@pytest.mark.parametrize(("word", "said"), [(1, "an int"), (1.5, "a float"), (X, "a tensor of shape (3, 4)")])
+def test_the_article_fits_the_type(word, said):
+    assert found(lambda x: {"a": 1}, lambda x: word, X.clone()).got == said
+
+
+def test_calls_and_operations_are_counted_in_words():
+    calls = found(lambda x: x * 1, lambda x: x[[0, 1, 2]], X.clone(), properties=[p.never_calls("index")])
+    assert calls.got == "index, 1 time"
+    none = found(lambda x: 1, lambda x: int(x.sum() * 0 + 1), X.clone(), properties=[p.op_budget(0)])
+    assert none.expected == "no torch operation" and "without any torch operation" in none.next_step
 
 
 def in_brackets(x, device=None):
@@ -128,7 +186,17 @@ def test_new_memory_is_counted_in_bytes_of_every_step():
     assert seen(lambda x: (x + 1) * 2, X.clone()).new_bytes == 2 * 12 * 4
 
 
-@pytest.mark.parametrize("reads", [lambda x: x[x > 0], lambda x: x * int(x.sum()), lambda x: x.tolist()])
+def in_brackets_by_list(x):
+    """Reads values where the meta device stands in."""
+    result = torch.zeros(3, device=x.device)
+    result[[0, 1, 2], x.long().clamp(max=2).tolist()[:1]] = 1
+    return result
+
+
+READERS = [lambda x: x[x > 0], lambda x: x * int(x.sum()), lambda x: x.tolist(), in_brackets_by_list]
+
+
+@pytest.mark.parametrize("reads", READERS)
 def test_a_fake_gpu_tells_nothing_of_code_that_reads_values(reads):
     assert seen(reads, torch.ones(3), fake_cuda=True).fake_cuda is None
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 from nbgrader.nbgraderformat import MetadataValidator
 
+from autograder.draft import draft
 from autograder.errors import CourseError, EngineError, UsageError
 from autograder.exercises import Lecture
 from autograder.intake import find, handed_in_at, read
@@ -548,3 +549,15 @@ def test_what_is_made_to_take_long_does_not(one_folder, limits, data):
     started = time.process_time()
     submitted(one_folder, replace(limits, submission_mib=30.0), data)
     assert time.process_time() - started < 8
+
+
+EVERY_TOKEN = '{"a": [true, false, null, -1.5e-3, "\\u00e9\\n", {}], "b": 1}'
+
+
+@pytest.mark.parametrize("end", range(1, len(EVERY_TOKEN)))
+def test_wherever_a_file_breaks_off_it_is_said_so(end):
+    assert "breaks off in the middle" in draft(EVERY_TOKEN[:end].encode()).reason
+
+
+def test_what_is_wrong_inside_is_not_said_to_break_off():
+    assert "not valid JSON" in draft(b'{"a": tru, "b": 1}').reason
