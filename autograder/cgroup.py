@@ -117,14 +117,7 @@ class Group:
     def remove(self):
         """Delete the group, once its last process is gone."""
         for folder in dict.fromkeys((self.memory, self.pids)):
-            for _ in range(REMOVE_TRIES):
-                try:
-                    os.rmdir(folder)
-                    break
-                except FileNotFoundError:
-                    break
-                except OSError:
-                    time.sleep(0.01)
+            remove_when_empty(folder)
         leftovers.release(self.held)
         self.held = ()
 
@@ -138,17 +131,29 @@ def new_groups(parents):
     return made
 
 
-def forget_killed(parent):
+def remove_when_empty(folder):
+    """Delete a group as soon as its last process is gone, or give up."""
+    for _ in range(REMOVE_TRIES):
+        try:
+            os.rmdir(folder)
+            return
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.01)
+
+
+def forget_killed(parent, remove=os.rmdir):
     """Delete the groups of workers that were killed; one that has processes cannot be deleted."""
     for path in glob.glob(f"{parent}/{PREFIX}*"):
-        leftovers.remove_abandoned(path, os.rmdir)
+        leftovers.remove_abandoned(path, remove)
 
 
 def forget_all_killed():
-    """As forget_killed, below this process's own groups, if there are any."""
+    """As forget_killed, below this process's own groups, if there are any; what a killed worker ran may still be ending."""
     with contextlib.suppress(OSError):
         for _, _, folder in hierarchies():
-            forget_killed(folder)
+            forget_killed(folder, remove_when_empty)
 
 
 def read(path):
