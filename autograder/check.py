@@ -10,9 +10,11 @@ misconception and the next step. It needs no reference and no network, and it de
 import html
 import inspect
 import json
+import linecache
 import os
 import re
 import textwrap
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +27,7 @@ from .errors import UsageError
 
 PROGRESS_FILE = "progress.json"
 RUNS = "runs"  # where the TensorBoard lab logs to
+RECALLED = "R"  # how the id of a question on earlier lectures begins: no cell after it shows the answer
 
 
 class CheckFailed(AssertionError):
@@ -85,9 +88,10 @@ class Checker:
             CheckFailed: a visible check failed.
             UsageError: `function` is no exercise of this lecture.
         """
-        exercise = self._exercise(function)
+        exercise, lines = self._exercise(self._itself(function)), {}
         id = exercise.rules.id
-        seen = tuple(wire.read_seen(probe.answer(function, exercise.question), exercise.reads))
+        failed = lambda case, error: lines.setdefault(case, _own_line(function, error))
+        seen = tuple(wire.read_seen(probe.answer(function, exercise.question, failed), exercise.reads))
         found = diagnose(
             exercise.rules, exercise.expected, seen, _source(function), exercise.misconceptions, len(exercise.expected)
         )
@@ -100,10 +104,11 @@ class Checker:
             rows = (("next step", found.next_step), ("hint", f"hint({id}) gives the first of three hints"))
             display(Table(f"○ {title}: not answered yet", rows, self.progress()))
             raise CheckFailed(f"Exercise {exercise.number} ({id}) is not answered yet.")
-        display(Table(f"✗ {title}: not right yet", self._failed_rows(exercise, found), self.progress()))
+        line = lines.get(found.case, "") if found.found.aspect in ("raised", "raises") else ""
+        display(Table(f"✗ {title}: not right yet", self._failed_rows(exercise, found, line), self.progress()))
         raise CheckFailed(
-            f"Exercise {exercise.number} ({id}): {found.found.path}: expected {found.found.expected}, got {found.found.got}."
-            + (f" {found.likely}" if found.likely else "")
+            f"Exercise {exercise.number} ({id}): {found.found.path}: expected {found.found.expected}, "
+            f"got {found.found.got.removesuffix('.')}." + (f" {found.likely}" if found.likely else "")
         )
 
     def _passed_rows(self, exercise: VisibleChecks):
@@ -113,12 +118,14 @@ class Checker:
             ("still to come", f"{exercise.hidden} more cases run when graded"),
         )
 
-    def _failed_rows(self, exercise: VisibleChecks, found):
+    def _failed_rows(self, exercise: VisibleChecks, found, line):
         rows = []
         if found.case is not None:
             before = wire.read_seen(probe.answer(lambda *case: None, wire.without_driver(exercise.question)))
             rows.append(("smallest failing input", given_text(exercise.rules, before[found.case].inputs)))
         rows += [("where", found.found.path), ("expected", found.found.expected), ("got", found.found.got)]
+        if line:
+            rows.append(("in the line", line))
         if found.likely:
             rows.append(("likely cause", f"{found.likely} ({found.code})"))
         rows.append(("next step", found.next_step))
@@ -143,18 +150,20 @@ class Checker:
             )
         asked = self.predictions[id]
         choices = asked["choices"]
+        given, choice = choice, choice.strip(" .)").lower() if isinstance(choice, str) else choice
         if choice not in choices:
             rows = tuple((letter, text) for letter, (text, _) in choices.items())
             footer = f'Commit yourself before you run on: predict("{id}", "{next(iter(choices))}"), or another letter.'
+            if given is not ...:
+                footer = f"There is no choice {given!r} here, only {', '.join(choices)}. {footer}"
             display(Table(f"○ {id}  {asked['question']}", rows, footer))
             return
         self._keep("predictions", id, choice)
         text, why = choices[choice]
         right = choice == asked["answer"]
         rows = (("your prediction", f"{choice}: {text}"), ("right" if right else "not so", why))
-        footer = (
-            "" if right else f"Run the next cell and compare, then predict again if you like: predict({id!r}, ...)."
-        )
+        compare = "Predict" if id.startswith(RECALLED) else "Run the next cell and compare, then predict"
+        footer = "" if right else f'{compare} again if you like: predict("{id}", ...).'
         display(Table(f"{'✓' if right else '✗'} {id}  {asked['question']}", rows, footer))
 
     def progress(self) -> str:
@@ -163,12 +172,26 @@ class Checker:
         bar = "■" * done + "□" * (len(self.passed) - done)
         return f"{self.lecture}: {done} of {len(self.passed)} exercises pass their visible checks  {bar}"
 
+    def _itself(self, function):
+        """What is to be checked: the function, not its name, not what it returns, not an object of the class.
+
+        Raises:
+            UsageError: it is none of these, and what to write instead.
+        """
+        kind = type(function).__name__
+        for id, what in ((function, "without quotes"), (kind, "without the second pair of brackets")):
+            if isinstance(id, str) and id in self.exercises:
+                raise UsageError(
+                    f"give check() the {'class' if id == kind else 'function'} itself, {what}: check({id})"
+                )
+        return function
+
     def _exercise(self, function) -> VisibleChecks:
         id = function if isinstance(function, str) else getattr(function, "__name__", None)
         if id not in self.exercises:
             raise UsageError(
-                f"{id or function!r} is no exercise of {self.lecture}: give check() or hint() the function itself, "
-                f"one of {', '.join(self.exercises)}"
+                f"{id or textwrap.shorten(repr(function), 80)} is no exercise of {self.lecture} with checks or hints: give "
+                f"check() or hint() the function itself, not what it returns; one of {', '.join(self.exercises)}"
             )
         return self.exercises[id]
 
@@ -183,6 +206,22 @@ class Checker:
             part.replace(path)
         except (OSError, ValueError, AttributeError, TypeError):
             pass
+
+
+def _own_line(function, error) -> str:
+    """The innermost line of the student's notebook that an exception went through, with its place; "" if it went through none."""
+    methods = [getattr(f, "__func__", f) for f in vars(function).values()] if isinstance(function, type) else [function]
+    spaces = [f.__globals__ for f in methods if hasattr(f, "__globals__")]
+    own = [
+        (frame.f_code, number)
+        for frame, number in traceback.walk_tb(error.__traceback__)
+        if any(frame.f_globals is space for space in spaces)
+    ]
+    if not own:
+        return ""
+    code, number = own[-1]
+    text = linecache.getline(code.co_filename, number).strip()
+    return f"`{text}` (line {number} of its cell, in {code.co_name})" if text else ""
 
 
 def _source(function) -> list[str]:

@@ -4,6 +4,7 @@ Works on `Seen` records only, so it is the same in the judge, in a student's not
 dtype are compared before any value is read: a hostile answer never decides how much memory a comparison takes.
 """
 
+import textwrap
 from dataclasses import dataclass
 
 import torch
@@ -43,7 +44,7 @@ class Difference:
 
 ASPECTS = {  # aspect: what is said when it differs
     "unanswered": "This exercise is not answered yet: write your code in its cell.",
-    "raised": "Read the last line of the error and find the line of your code that it names.",
+    "raised": "Read what the error says, and look at the line of your code that it comes from.",
     "raises": "This input is not legal: raise the exception that the task names, before computing anything.",
     "type": "Look at what your function returns.",
     "shape": "Print the .shape of your result, and compare it with the one expected, dimension by dimension.",
@@ -69,6 +70,28 @@ ASPECTS = {  # aspect: what is said when it differs
 }
 
 
+ONE_NUMBER = "The functions of `math`, `float()` and `.item()` take one number. torch has functions of the same names for whole tensors."
+RAISED = {  # of an error that says so: what is said in place of the general sentence
+    "Boolean value of Tensor with more than one value is ambiguous": "`if`, `and` and `or` ask one question, and a tensor "
+    "of several elements gives several answers. Choose place by place (`torch.where`), or say whether `.any()` or `.all()` "
+    "of them is meant.",
+    "a leaf Variable that requires grad is being used in an in-place operation": "Your code writes into a tensor whose "
+    "gradient is wanted. Make a new tensor in its place; only where the write itself is the task, do it under "
+    "`torch.no_grad()`.",
+    "modified by an inplace operation": "Your function returned, and the way back failed: something was written into (`x /= y`, "
+    "`x += y`, `x[i] = y`) that the gradient needs. Make a new tensor: `x = x / y`.",
+    "can be converted to Python scalars": ONE_NUMBER,
+    "cannot be converted to Scalar": ONE_NUMBER,
+    "bitwise_xor": "In Python `^` is the exclusive or of bits. A power is `**`.",
+}
+NONE = "Your function returned None: is there a `return`, and is it reached for this input? What `print` shows is not returned."
+CUT_OFF = (
+    "No gradient reaches this input: the result was cut off from it, by `.detach()`, `.data`, `.item()`, NumPy, "
+    "`torch.tensor(...)` or `torch.no_grad()`."
+)
+RETURNED = "An error is not returned but raised: `raise ValueError(...)`."
+
+
 def difference(expected: Seen, got: Seen, properties: tuple[Property, ...] = (), tolerance=None) -> Difference | None:
     """The first difference that counts, or None. Properties are looked at in their order, after the values."""
     if (found := _raised(expected, got)) or expected.raised:
@@ -79,25 +102,35 @@ def difference(expected: Seen, got: Seen, properties: tuple[Property, ...] = (),
     return found
 
 
-def _differs(aspect, path, expected, got) -> Difference:
-    return Difference(aspect, path, str(expected), str(got), ASPECTS[aspect])
+def _differs(aspect, path, expected, got, next_step="") -> Difference:
+    return Difference(aspect, path, str(expected), str(got), next_step or ASPECTS[aspect])
 
 
 def _raised(expected, got):
-    if got.raised and "NotImplementedError" in got.raised.types and not expected.raised:
+    if got.raised and got.raised.blank and not expected.raised:
         return _differs("unanswered", "the call", "an answer", "NotImplementedError")
     if got.raised and not expected.raised:
-        text = got.raised.message.strip().split("\n")[0][:300]
-        return _differs(
-            "raised", "the call", "no error", f"{got.raised.types[0]}: {text}" if text else got.raised.types[0]
-        )
+        better = next((step for sign, step in RAISED.items() if sign in got.raised.message), "")
+        return _differs("raised", "the call", "no error", _said(got.raised), better)
     if expected.raised and not got.raised:
+        if isinstance(got.result, SeenObject) and got.result.type.endswith(("Error", "Exception")):
+            return _differs(
+                "raises",
+                "the call",
+                expected.raised.types[0],
+                f"no error: {_type_of(got.result)} was returned",
+                RETURNED,
+            )
         return _differs("raises", "the call", expected.raised.types[0], f"no error, but {show(got.result)}")
     if expected.raised and expected.raised.types[0] not in got.raised.types:
-        return _differs(
-            "raises", "the call", expected.raised.types[0], f"{got.raised.types[0]}: {got.raised.message[:200]}"
-        )
+        return _differs("raises", "the call", expected.raised.types[0], _said(got.raised))
     return None
+
+
+def _said(raised):
+    """An error in one line: its type and the first line of its text."""
+    text, *_ = raised.message.strip().split("\n")
+    return f"{raised.types[0]}: {textwrap.shorten(text, 300, placeholder=' …')}" if text else raised.types[0]
 
 
 def _inputs(expected, got, tolerance):
@@ -120,7 +153,7 @@ def _tree(path, expected, got, tolerance):
     if isinstance(expected, dict):
         return _mapping(path, expected, got, tolerance)
     if isinstance(expected, SeenFigure):  # what counts of it, same_plot says
-        return None if isinstance(got, SeenFigure) else _differs("type", path, show(expected), _type_of(got))
+        return None if isinstance(got, SeenFigure) else _other_type(path, show(expected), got)
     if isinstance(expected, SeenObject):
         same = isinstance(got, SeenObject) and got == expected
         return None if same else _differs("value", path, show(expected), show(got))
@@ -129,9 +162,10 @@ def _tree(path, expected, got, tolerance):
 
 def _sequence(path, expected, got, tolerance):
     if not isinstance(got, (list, tuple)):
-        return _differs("type", path, f"a {type(expected).__name__} of {len(expected)}", _type_of(got))
+        return _other_type(path, f"a {type(expected).__name__} of {len(expected)}", got)
     if len(got) != len(expected):
-        return _differs("value", path, f"{len(expected)} items: {show(expected)}", f"{len(got)} items: {show(got)}")
+        counted = lambda items: f"{plots.count(len(items), 'item')}: {show(items)}"
+        return _differs("value", path, counted(expected), counted(got))
     return next(
         filter(
             None, (_tree(f"{path}[{i}]", e, g, tolerance) for i, (e, g) in enumerate(zip(expected, got, strict=True)))
@@ -142,7 +176,7 @@ def _sequence(path, expected, got, tolerance):
 
 def _mapping(path, expected, got, tolerance):
     if not isinstance(got, dict):
-        return _differs("type", path, "a dict", _type_of(got))
+        return _other_type(path, "a dict", got)
     if missing := [key for key in expected if key not in got]:
         return _differs("value", path, f"the key {missing[0]!r}", f"the keys {list(got)[:10]}")
     if extra := [key for key in got if key not in expected]:
@@ -165,7 +199,7 @@ def _scalar(path, expected, got, tolerance):
         )
         return None if same else _differs("value", path, show(expected), show(got))
     if type(expected) is not type(got):
-        return _differs("type", path, f"{_type_of(expected)}: {show(expected)}", f"{_type_of(got)}: {show(got)}")
+        return _other_type(path, _typed(expected), got)
     if isinstance(expected, complex):
         return (
             None
@@ -175,9 +209,18 @@ def _scalar(path, expected, got, tolerance):
     return None if expected == got else _differs("value", path, show(expected), show(got))
 
 
+def _other_type(path, expected, got):
+    said = _typed(got) if isinstance(got, (bool, int, float, complex, str)) else _type_of(got)
+    return _differs("type", path, expected, said, NONE if got is None and path == "result" else "")
+
+
+def _typed(value):
+    return _type_of(value) if value is None else f"{_type_of(value)}: {show(value)}"
+
+
 def _tensor(path, expected, got, tolerance):
     if not isinstance(got, SeenTensor):
-        return _differs("type", path, f"a tensor of shape {expected.shape}", _type_of(got))
+        return _other_type(path, f"a tensor of shape {expected.shape}", got)
     if (expected.kind == "masked") != (got.kind == "masked"):
         return _differs("type", path, _type_of(expected), _type_of(got))
     if (expected.kind == "array") != (got.kind == "array"):
@@ -333,7 +376,7 @@ def _gradient(expected, got, tolerance):
         if value is None and other is None:
             continue
         if value is None or other is None:
-            return _differs("gradient", path, show(value), show(other))
+            return _differs("gradient", path, show(value), show(other), CUT_OFF if other is None else "")
         if found := _tree(path, value, other, tolerance):
             return _differs("gradient", path, found.expected, found.got)
     return None
@@ -438,12 +481,16 @@ def _type_of(value):
         return (
             f"a MaskedTensor of shape {value.shape}"
             if value.kind == "masked"
-            else f"a {value.kind} of shape {value.shape}"
+            else f"{_a(value.kind)} of shape {value.shape}"
         )
     if isinstance(value, SeenObject):
-        return f"a {value.type}"
+        return _a(value.type)
     if isinstance(value, SeenFigure):
         return show(value)
     if isinstance(value, (list, tuple)) and any(isinstance(item, SeenFigure) for item in value):
         return f"a {type(value).__name__} of {', '.join(map(_type_of, value))}"
-    return "None" if value is None else f"a {type(value).__name__}"
+    return "None" if value is None else _a(type(value).__name__)
+
+
+def _a(noun):
+    return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"

@@ -102,6 +102,53 @@ def test_predictions_and_hints_are_noted(check, tmp_path):
     assert noted == {"predictions": {asked.id: [asked.answer]}, "hints": {"every_kth_of_last_row": [1]}}
 
 
+@pytest.mark.parametrize("typed", ["B", " b ", "b)"])
+def test_a_letter_counts_however_it_is_typed(check, shown, typed):
+    asked = check.predictions[LECTURE.predictions[0].id]
+    check.predict(LECTURE.predictions[0].id, typed)
+    assert asked["choices"]["b"][1] in repr(shown[0])
+
+
+def test_a_letter_that_is_no_choice_is_told_so_and_noted_nowhere(check, tmp_path, shown):
+    check.predict("R1", "z")
+    assert "There is no choice 'z' here, only a, b" in shown[0].footer
+    assert not (tmp_path / "progress.json").exists()
+
+
+def test_only_a_prediction_whose_answer_comes_next_sends_to_the_next_cell(check, shown):
+    for id in ("R1", "P1"):
+        asked = check.predictions[id]
+        check.predict(id, next(letter for letter in asked["choices"] if letter != asked["answer"]))
+    assert "next cell" not in shown[0].footer and "next cell" in shown[1].footer
+
+
+def test_an_error_names_the_students_own_line(check, shown):
+    def one_deeper(x):
+        return x.nothing  # the line
+
+    with pytest.raises(CheckFailed):
+        check(named("every_kth_of_last_row", lambda x, k: one_deeper(x)))
+    assert dict(shown[0].rows)["in the line"].startswith("`return x.nothing  # the line` (line ")
+    with pytest.raises(CheckFailed):
+        check(named("every_kth_of_last_row", lambda x: x))  # the call itself fails: no line of theirs
+    assert "in the line" not in dict(shown[1].rows)
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ("every_kth_of_last_row", "without quotes: check\\(every_kth_of_last_row"),
+        (type("every_kth_of_last_row", (), {})(), "without the second pair of brackets"),
+        (named("other", lambda: 1), "other is no exercise"),
+        ([0] * 1000, "\\[\\.\\.\\.\\] is no exercise .* not what it returns"),
+    ],
+)
+def test_what_is_not_the_function_itself_is_told_what_to_write(check, given, said):
+    with pytest.raises(UsageError, match=said) as refused:
+        check(given)
+    assert refused.value._render_traceback_() == [str(refused.value)]
+
+
 def test_a_damaged_note_costs_nothing(check, tmp_path, shown):
     (tmp_path / "progress.json").write_text("[1")
     check.hint(every_kth_of_last_row)
