@@ -100,9 +100,17 @@ def diagnose(
     ):  # also where another error is expected
         return Diagnosis(differences[unanswered], unanswered)
     shown = min(failing, key=lambda i: (i >= visible, size(expected[i].inputs), i))
+    partly = {}
     for known in misconceptions:
-        if _behaves_like(rules, expected, got, differences, known.seen):
+        theirs = [rules.difference(e, w) for e, w in zip(expected, known.seen, strict=True)]
+        alike = lambda i, known=known, theirs=theirs: _alike(rules, differences[i], got[i], theirs[i], known.seen[i])
+        if all(map(alike, range(len(got)))):
             return Diagnosis(differences[shown], shown, known.code, known.message)
+        if alike(shown) and all(differences[i] for i, found in enumerate(theirs) if found):
+            partly[known.message] = known
+    if len(partly) == 1:  # this fault, and one more that shows elsewhere
+        (known,) = partly.values()
+        return Diagnosis(differences[shown], shown, known.code, known.message)
     return Diagnosis(differences[shown], shown)
 
 
@@ -120,16 +128,12 @@ def construct(found: Difference) -> str:
     return found.got.split(" in line ")[0]
 
 
-def _behaves_like(rules, expected, got, differences, wrong) -> bool:
-    """Whether the answer fails on the cases where the wrong answer fails, and does the same there."""
+def _alike(rules, ours, got, theirs, wrong) -> bool:
+    """Whether an answer does on one case what a wrong answer does: both are right there, or both wrong in the same way."""
+    if ours is None or theirs is None:
+        return ours is theirs
     telling = replace(rules, properties=tuple(p for p in rules.properties if p.name not in NOT_TELLING))
-    for e, g, ours, w in zip(expected, got, differences, wrong, strict=True):
-        theirs = rules.difference(e, w)
-        if (ours is None) != (theirs is None):
-            return False
-        if ours is not None and (ours.aspect != theirs.aspect or telling.difference(w, g) or _says(w) != _says(g)):
-            return False
-    return True
+    return ours.aspect == theirs.aspect and not telling.difference(wrong, got) and _says(wrong) == _says(got)
 
 
 def _says(seen: Seen) -> str:
@@ -137,7 +141,8 @@ def _says(seen: Seen) -> str:
     return NAMES.sub("_", seen.raised.message) if seen.raised else ""
 
 
-NAMES = re.compile(r"'[^'\n]*'|[\w.<>]+\(\)|\d+")
+# what the student has named, and numbers: a class, a dotted path, a function that is called
+NAMES = re.compile(r"(?:[\w<>]+\.)+[\w<>]+|\b(?!NoneType\b|Tensor\b)[A-Z]\w*|\w+\(\)|\d+")
 
 
 def size(inputs: dict) -> int:
