@@ -1471,7 +1471,7 @@ def _(counter_example, claim, n):
     if not isinstance(x, torch.Tensor):
         return x
     finite = x.is_floating_point() and bool(x.isfinite().all())
-    facts = {"shape": tuple(x.shape), "finite floats": finite, "the claim fails": False}
+    facts = {"shape": tuple(x.shape), "finite floats": finite, "finite results": False, "the claim fails": False}
     if tuple(x.shape) != (n,) or not finite:
         return facts
     result, moved = x / x.sum(), (x + 1) / (x + 1).sum()
@@ -1485,7 +1485,7 @@ def _(counter_example, claim, n):
     else:
         larger = x[:, None] > x[None, :]
         fails = defined and bool((larger & (result[:, None] < result[None, :])).any())
-    return {**facts, "the claim fails": fails}
+    return {**facts, "finite results": defined, "the claim fails": fails}
 
 
 @counter_example.cases

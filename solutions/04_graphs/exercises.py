@@ -2011,7 +2011,7 @@ def _(x):
 
 @log_square.wrong(
     "X-4.9-9",
-    "ctx.saved_tensors is a tuple, also when one tensor was saved. Take it out: (x,) = ctx.saved_tensors.",
+    "ctx.saved_tensors is a tuple, also when one tensor was saved. Unpack it, as Exp does.",
 )
 def _(x):
     import torch
