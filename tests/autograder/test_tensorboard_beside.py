@@ -14,7 +14,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
 
-from autograder import tensorboard, tensorboard_beside
+from autograder import tensorboard_beside
 
 KERNEL = """
 from autograder import tensorboard_beside

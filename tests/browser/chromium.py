@@ -105,6 +105,20 @@ class Page:
             time.sleep(0.5)
         raise AssertionError(f"{what} did not come within {self.seconds} s; there is {value!r}")
 
+    def in_frame(self, url, script, holds, what):
+        """As `until`, in the frame of the page that was opened with `url`."""
+        deadline, value = time.monotonic() + self.seconds, None
+        while time.monotonic() < deadline:
+            frames = self.call("Page.getFrameTree")["frameTree"].get("childFrames", [])
+            for frame in (f["frame"] for f in frames if f["frame"]["url"].startswith(url)):
+                world = self.call("Page.createIsolatedWorld", frameId=frame["id"])["executionContextId"]
+                result = self.call("Runtime.evaluate", expression=script, contextId=world, returnByValue=True)
+                value = result["result"].get("value")
+                if "exceptionDetails" not in result and holds(value):
+                    return value
+            time.sleep(0.5)
+        raise AssertionError(f"{what} did not come within {self.seconds} s; there is {value!r}")
+
     def screenshot(self, path):
         """What is seen, as a PNG file."""
         path.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
