@@ -19,6 +19,7 @@ FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions"),
     *(
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",  # no network, the same everywhere
         "--remote-debugging-port=0",
         "--remote-allow-origins=*",
         "--window-size=1280,900",
@@ -46,12 +47,12 @@ def page(url, seconds=90):
         )
         try:
             shown = Page(_page_address(Path(profile) / "DevToolsActivePort", browser, seconds), seconds)
-            shown.call("Page.enable")
-            shown.call("Page.navigate", url=url)
-            yield shown
-            with contextlib.suppress(OSError, websocket.WebSocketException):
-                shown.call("Browser.close")
-            shown.socket.close()
+            with contextlib.closing(shown.socket):
+                shown.call("Page.enable")
+                shown.call("Page.navigate", url=url)
+                yield shown
+                with contextlib.suppress(OSError, websocket.WebSocketException):
+                    shown.call("Browser.close")
         finally:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 browser.wait(5)

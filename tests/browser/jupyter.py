@@ -15,7 +15,6 @@ OPEN = [
     "--ServerApp.ip=127.0.0.1",
     "--ServerApp.port=0",
     "--IdentityProvider.token=",
-    "--ServerApp.disable_check_xsrf=True",  # for a test that has no page to get the token from
 ]
 
 
