@@ -142,7 +142,7 @@ class Checker:
         rows = tuple((f"hint {i + 1} of {count}", exercise.hints[i]) for i in range(shown))
         display(Table(f"Exercise {exercise.number}  {id}", rows))
 
-    def predict(self, id: str, choice) -> None:
+    def predict(self, id: str, choice=...) -> None:
         """Store a prediction, then say why it is right or wrong. Predictions are not graded."""
         if id not in self.predictions:
             raise UsageError(

@@ -18,6 +18,9 @@ from .source_rules import broken_rule
 NOT_TELLING = ("op_budget", "copy_budget", "no_warnings", "never_calls", "finite_gradient")
 
 
+NOT_ALONE = "For this input, and not the only fault:"  # before what is known of a mistake that came with another one
+
+
 @dataclass(frozen=True)
 class Rules:
     """What counts in one exercise, as data.
@@ -110,7 +113,7 @@ def diagnose(
             partly[known.message] = known
     if len(partly) == 1:  # this fault, and one more that shows elsewhere
         (known,) = partly.values()
-        return Diagnosis(differences[shown], shown, known.code, known.message)
+        return Diagnosis(differences[shown], shown, known.code, f"{NOT_ALONE} {known.message}")
     return Diagnosis(differences[shown], shown)
 
 
@@ -138,7 +141,9 @@ def _alike(rules, ours, got, theirs, wrong) -> bool:
 
 def _says(seen: Seen) -> str:
     """What an error says, the names and numbers in it left out: one that is raised for another reason says something else."""
-    return NAMES.sub("_", seen.raised.message) if seen.raised else ""
+    if seen.raised is None or "RecursionError" in seen.raised.types:  # which call was the last one says nothing
+        return ""
+    return NAMES.sub("_", seen.raised.message)
 
 
 # what the student has named, and numbers: a class, a dotted path, a function that is called

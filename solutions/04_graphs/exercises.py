@@ -1669,6 +1669,24 @@ def _(w, batches, rate, loss):
 
 
 @training_step.wrong(
+    "X-4.8-8",
+    "The caller's w has not moved, and its .grad is not cleared: w = w - ... makes a new tensor and calls it w inside of your "
+    "function, and from then on you deal with that one. Write into w, with -= under no_grad.",
+)
+def _(w, batches, rate, loss):
+    import torch
+
+    w.grad = None
+    for x in batches:
+        loss(w, x).backward()
+    used = torch.zeros_like(w) if w.grad is None else w.grad
+    with torch.no_grad():
+        w = w - rate * used
+    w.grad = None
+    return used
+
+
+@training_step.wrong(
     "X-4.8-4",
     "The step goes uphill. The gradient shows where the loss grows: go the other way, w -= rate * gradient.",
 )
