@@ -10,7 +10,6 @@ The archive is hostile: what an entry is called never leads out of the folder, l
 while unpacking, and whatever cannot be unpacked is a row that says why. A dry run writes nothing.
 """
 
-import csv
 import io
 import logging
 import os
@@ -26,6 +25,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from .errors import EngineError, UsageError
+from .identities import Identity, remember
 from .intake import JUNK, LEFT_BEHIND, handed_in_at
 from .settings import Settings
 from .students import marked, student_id
@@ -159,41 +159,13 @@ def collect(
             if not keep and not dry_run:
                 _write(folder, files)
     if not dry_run:
-        _write_identities(settings.out, lecture, lms, rows)
+        remember(settings.out, lecture, {row.student: _who(lms, row) for row in rows if row.student and row.lms_id})
     return tuple(rows)
 
 
-def identities(out: Path, lecture: str) -> dict[str, dict[str, str]]:
-    """Who the students of a collected lecture are to the LMS, by id; {} when it was not collected.
-
-    Returns:
-        {student: {"lms", "lms_id", "name", "handed_in" (ISO), "late" ("yes" or "")}}, all of them texts.
-    """
-    path = out / "collected" / f"{lecture}.csv"
-    if not path.is_file():
-        return {}
-    with open(path, newline="", encoding="utf-8") as file:
-        return {row.pop("student"): row for row in csv.DictReader(file)}
-
-
-def _write_identities(out: Path, lecture: str, lms: str, rows: list[Row]) -> None:
-    known = identities(out, lecture)
-    for row in rows:
-        if row.student and row.lms_id:
-            when = row.handed_in.isoformat() if row.handed_in else ""
-            known[row.student] = {
-                "lms": lms,
-                "lms_id": row.lms_id,
-                "name": row.name,
-                "handed_in": when,
-                "late": "yes" if row.late else "",
-            }
-    path = out / "collected" / f"{lecture}.csv"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, ["student", "lms", "lms_id", "name", "handed_in", "late"])
-        writer.writeheader()
-        writer.writerows({"student": student, **known[student]} for student in sorted(known))
+def _who(lms: str, row: Row) -> Identity:
+    handed_in = row.handed_in.isoformat() if row.handed_in else ""
+    return Identity(lms, row.lms_id, row.name, handed_in, "yes" if row.late else "")
 
 
 # What is in the archive
@@ -219,6 +191,8 @@ def _in_folder(folder: Path) -> tuple[list[Entry], list[Row]]:
         name = path.relative_to(folder).as_posix()
         if path.is_symlink():
             rows.append(Row("", name, note="a link; links are not followed"))
+        elif not path.is_dir() and not path.is_file():
+            rows.append(Row("", name, note="a pipe, a socket or a device; it was left out"))
         elif path.is_file() and not _is_left_behind(name):
             found.append(
                 Entry(name, lambda limit, path=path: _limited(open(path, "rb"), limit), (path.stat().st_mtime,))

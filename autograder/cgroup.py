@@ -11,9 +11,10 @@ import os
 import secrets
 import time
 
+from autograder import leftovers
+
 MIB = 1 << 20
 PREFIX = "autograder-"
-OLD_SECONDS = 3600
 REMOVE_TRIES = 100
 
 FILES = {  # by version
@@ -57,8 +58,8 @@ def hierarchies():
 class Group:
     """One control group of a zygote."""
 
-    def __init__(self, memory, pids, version):
-        self.memory, self.pids = memory, pids
+    def __init__(self, memory, pids, version, held=()):
+        self.memory, self.pids, self.held = memory, pids, held
         self.files = {name: f"{memory}/{file}" for name, file in FILES[version].items()}
         self.warm_bytes = self.warm_tasks = self.kills = 0
 
@@ -72,13 +73,11 @@ class Group:
         found = {name: (version, folder) for name, version, folder in hierarchies()}
         if len(found) < 2:
             raise OSError("no control groups for memory and pids")
-        leaf = PREFIX + secrets.token_hex(8)  # no process number: it is not unique across containers
         above = [found[name][1] for name in ("memory", "pids")]
-        folders = [f"{folder}/{leaf}" for folder in above]
-        for parent, folder in dict.fromkeys(zip(above, folders, strict=True)):
-            forget_old(parent)
-            os.mkdir(folder)
-        group = cls(*folders, found["memory"][0])
+        for parent in dict.fromkeys(above):
+            forget_killed(parent)
+        made, held = leftovers.claimed(lambda: new_groups(above))
+        group = cls(made[0], made[-1], found["memory"][0], held)
         try:
             write(group.files["no swap"], 0)
             write(f"{group.pids}/pids.max", "max")
@@ -126,14 +125,30 @@ class Group:
                     break
                 except OSError:
                     time.sleep(0.01)
+        leftovers.release(self.held)
+        self.held = ()
 
 
-def forget_old(parent):
+def new_groups(parents):
+    """A group in each of the folders, under one name."""
+    leaf = PREFIX + secrets.token_hex(8)  # no process number: it is not unique across containers
+    made = [f"{parent}/{leaf}" for parent in dict.fromkeys(parents)]
+    for folder in made:
+        os.mkdir(folder)
+    return made
+
+
+def forget_killed(parent):
     """Delete the groups of workers that were killed; one that has processes cannot be deleted."""
     for path in glob.glob(f"{parent}/{PREFIX}*"):
-        with contextlib.suppress(OSError):
-            if time.time() - os.stat(path).st_mtime > OLD_SECONDS:
-                os.rmdir(path)
+        leftovers.remove_abandoned(path, os.rmdir)
+
+
+def forget_all_killed():
+    """As forget_killed, below this process's own groups, if there are any."""
+    with contextlib.suppress(OSError):
+        for _, _, folder in hierarchies():
+            forget_killed(folder)
 
 
 def read(path):

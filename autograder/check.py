@@ -22,12 +22,12 @@ from IPython.display import display
 
 from . import checks, probe, wire
 from .checks import VisibleChecks
+from .compare import ASPECTS
 from .diagnosis import diagnose, given_text
 from .errors import UsageError
 
 PROGRESS_FILE = "progress.json"
 RUNS = "runs"  # where the TensorBoard lab logs to
-RECALLED = "R"  # how the id of a question on earlier lectures begins: no cell after it shows the answer
 
 
 class CheckFailed(AssertionError):
@@ -35,6 +35,12 @@ class CheckFailed(AssertionError):
 
     def _render_traceback_(self):
         return [str(self)]
+
+
+class WrongCall(UsageError):
+    """check, hint or predict was given something else than it needs; shown like CheckFailed."""
+
+    _render_traceback_ = CheckFailed._render_traceback_
 
 
 @dataclass(frozen=True)
@@ -81,16 +87,19 @@ class Checker:
         self.passed: dict[str, bool] = dict.fromkeys(self.exercises, False)
         self.hints_shown: dict[str, int] = {}
 
-    def __call__(self, function) -> None:
+    def __call__(self, function=None) -> None:
         """Run the visible cases of an exercise and show the result.
 
         Raises:
             CheckFailed: a visible check failed.
-            UsageError: `function` is no exercise of this lecture.
+            WrongCall: `function` is no exercise of this lecture.
         """
-        exercise, lines = self._exercise(self._itself(function)), {}
+        exercise = self._exercise("check", function)
+        if isinstance(function, str):
+            raise WrongCall(f"check needs the function itself, so write check({function}), without the quotes.")
         id = exercise.rules.id
-        failed = lambda case, error: lines.setdefault(case, _own_line(function, error))
+        lines = {}
+        failed = lambda case, error: lines.setdefault(case, _last_line(error, _spaces(function)))
         seen = tuple(wire.read_seen(probe.answer(function, exercise.question, failed), exercise.reads))
         found = diagnose(
             exercise.rules, exercise.expected, seen, _source(function), exercise.misconceptions, len(exercise.expected)
@@ -105,10 +114,12 @@ class Checker:
             display(Table(f"○ {title}: not answered yet", rows, self.progress()))
             raise CheckFailed(f"Exercise {exercise.number} ({id}) is not answered yet.")
         line = lines.get(found.case, "") if found.found.aspect in ("raised", "raises") else ""
-        display(Table(f"✗ {title}: not right yet", self._failed_rows(exercise, found, line), self.progress()))
+        step = _next_step(found, line, inspect.isfunction(function))
+        display(Table(f"✗ {title}: not right yet", self._failed_rows(exercise, found, line, step), self.progress()))
+        came = found.found.got.rstrip(".")
         raise CheckFailed(
-            f"Exercise {exercise.number} ({id}): {found.found.path}: expected {found.found.expected}, "
-            f"got {found.found.got.removesuffix('.')}." + (f" {found.likely}" if found.likely else "")
+            f"Exercise {exercise.number} ({id}): {found.found.path}: expected {found.found.expected}, got {came}."
+            + (f" {found.likely}" if found.likely else "")
         )
 
     def _passed_rows(self, exercise: VisibleChecks):
@@ -118,24 +129,28 @@ class Checker:
             ("still to come", f"{exercise.hidden} more cases run when graded"),
         )
 
-    def _failed_rows(self, exercise: VisibleChecks, found, line):
+    def _failed_rows(self, exercise: VisibleChecks, found, line, step):
         rows = []
         if found.case is not None:
             before = wire.read_seen(probe.answer(lambda *case: None, wire.without_driver(exercise.question)))
             rows.append(("smallest failing input", given_text(exercise.rules, before[found.case].inputs)))
         rows += [("where", found.found.path), ("expected", found.found.expected), ("got", found.found.got)]
         if line:
-            rows.append(("in the line", line))
+            rows.append(("in your code", line))
         if found.likely:
             rows.append(("likely cause", f"{found.likely} ({found.code})"))
-        rows.append(("next step", found.next_step))
+        rows.append(("next step", step))
         if self.hints_shown.get(exercise.rules.id, 0) < len(exercise.hints):
             rows.append(("hint", f"hint({exercise.rules.id})"))
         return tuple(rows)
 
-    def hint(self, function) -> None:
-        """Show the next of three hints of an exercise: the idea, then where to look, then nearly the code."""
-        exercise = self._exercise(function)
+    def hint(self, function=None) -> None:
+        """Show the next of three hints of an exercise: the idea, then where to look, then nearly the code.
+
+        Args:
+            function: an exercise, or its name while it is not defined yet.
+        """
+        exercise = self._exercise("hint", function)
         id, count = exercise.rules.id, len(exercise.hints)
         shown = self.hints_shown[id] = min(self.hints_shown.get(id, 0) + 1, count)
         self._keep("hints", id, shown)
@@ -145,8 +160,8 @@ class Checker:
     def predict(self, id: str, choice=...) -> None:
         """Store a prediction, then say why it is right or wrong. Predictions are not graded."""
         if id not in self.predictions:
-            raise UsageError(
-                f"there is no prediction {id!r} in {self.lecture}; there are: {', '.join(self.predictions)}"
+            raise WrongCall(
+                f"There is no prediction {id!r} in {self.lecture}; there are: {', '.join(self.predictions)}."
             )
         asked = self.predictions[id]
         choices = asked["choices"]
@@ -155,15 +170,14 @@ class Checker:
             rows = tuple((letter, text) for letter, (text, _) in choices.items())
             footer = f'Commit yourself before you run on: predict("{id}", "{next(iter(choices))}"), or another letter.'
             if given is not ...:
-                footer = f"There is no choice {given!r} here, only {', '.join(choices)}. {footer}"
+                footer = f"{given!r} is none of the letters {', '.join(choices)}. {footer}"
             display(Table(f"○ {id}  {asked['question']}", rows, footer))
             return
         self._keep("predictions", id, choice)
         text, why = choices[choice]
         right = choice == asked["answer"]
         rows = (("your prediction", f"{choice}: {text}"), ("right" if right else "not so", why))
-        compare = "Predict" if id.startswith(RECALLED) else "Run the next cell and compare, then predict"
-        footer = "" if right else f'{compare} again if you like: predict("{id}", ...).'
+        footer = "" if right else f"Read on and compare, then predict again if you like: predict({id!r}, ...)."
         display(Table(f"{'✓' if right else '✗'} {id}  {asked['question']}", rows, footer))
 
     def progress(self) -> str:
@@ -172,28 +186,18 @@ class Checker:
         bar = "■" * done + "□" * (len(self.passed) - done)
         return f"{self.lecture}: {done} of {len(self.passed)} exercises pass their visible checks  {bar}"
 
-    def _itself(self, function):
-        """What is to be checked: the function, not its name, not what it returns, not an object of the class.
-
-        Raises:
-            UsageError: it is none of these, and what to write instead.
-        """
-        kind = type(function).__name__
-        for id, what in ((function, "without quotes"), (kind, "without the second pair of brackets")):
-            if isinstance(id, str) and id in self.exercises:
-                raise UsageError(
-                    f"give check() the {'class' if id == kind else 'function'} itself, {what}: check({id})"
-                )
-        return function
-
-    def _exercise(self, function) -> VisibleChecks:
+    def _exercise(self, verb: str, function) -> VisibleChecks:
         id = function if isinstance(function, str) else getattr(function, "__name__", None)
-        if id not in self.exercises:
-            raise UsageError(
-                f"{id or textwrap.shorten(repr(function), 80)} is no exercise of {self.lecture} with checks or hints: give "
-                f"check() or hint() the function itself, not what it returns; one of {', '.join(self.exercises)}"
-            )
-        return self.exercises[id]
+        if id in self.exercises:
+            return self.exercises[id]
+        known = f"The exercises of {self.lecture} are {', '.join(self.exercises)}."
+        example = f"{verb}({next(iter(self.exercises))})"
+        if function is None:
+            raise WrongCall(f"{verb} needs the function of an exercise, as in {example}. {known}")
+        if id is None:
+            kind = type(function).__name__
+            raise WrongCall(f"{verb} needs a function itself, as in {example}, not a {kind}: do not call it. {known}")
+        raise WrongCall(f"{id} is no exercise: is its name as the task gives it? {known}")
 
     def _keep(self, kind: str, id: str, value) -> None:
         """Note a prediction or a hint in progress.json; where that cannot be written, nothing is lost but the note."""
@@ -208,20 +212,31 @@ class Checker:
             pass
 
 
-def _own_line(function, error) -> str:
-    """The innermost line of the student's notebook that an exception went through, with its place; "" if it went through none."""
+AT_LINE = "Read the error, then that line: which value there is not what you thought? Print it just before."
+OUTSIDE = "The error came when what your function returned was used: compare it with what the task asks for."
+
+
+def _next_step(found, line, called) -> str:
+    """What to look at: after an error of no known kind its line, or, of a function that is only called, that it has none."""
+    if found.next_step != ASPECTS["raised"]:
+        return found.next_step
+    return AT_LINE if line else OUTSIDE if called else found.next_step
+
+
+def _spaces(function) -> list[dict]:
+    """The namespaces in which a function, or the methods of a class, were defined: the student's notebook."""
     methods = [getattr(f, "__func__", f) for f in vars(function).values()] if isinstance(function, type) else [function]
-    spaces = [f.__globals__ for f in methods if hasattr(f, "__globals__")]
-    own = [
-        (frame.f_code, number)
-        for frame, number in traceback.walk_tb(error.__traceback__)
-        if any(frame.f_globals is space for space in spaces)
-    ]
+    return [f.__globals__ for f in methods if hasattr(f, "__globals__")]
+
+
+def _last_line(error, spaces) -> str:
+    """The innermost line on an error's way that belongs to one of these namespaces: "line 2: `return x[3]`"; "" if none does."""
+    own = [step for step in traceback.walk_tb(error.__traceback__) if any(step[0].f_globals is s for s in spaces)]
     if not own:
         return ""
-    code, number = own[-1]
-    text = linecache.getline(code.co_filename, number).strip()
-    return f"`{text}` (line {number} of its cell, in {code.co_name})" if text else ""
+    frame, number = own[-1]
+    text = linecache.getline(frame.f_code.co_filename, number).strip()
+    return f"line {number}: `{text}`" if text else f"line {number}"
 
 
 def _source(function) -> list[str]:

@@ -4,8 +4,9 @@ Works on `Seen` records only, so it is the same in the judge, in a student's not
 dtype are compared before any value is read: a hostile answer never decides how much memory a comparison takes.
 """
 
+import re
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -44,7 +45,7 @@ class Difference:
 
 ASPECTS = {  # aspect: what is said when it differs
     "unanswered": "This exercise is not answered yet: write your code in its cell.",
-    "raised": "Read what the error says, and look at the line of your code that it comes from.",
+    "raised": "Call your function on this input in a cell of its own: the error then names the line where it comes from.",
     "raises": "This input is not legal: raise the exception that the task names, before computing anything.",
     "type": "Look at what your function returns.",
     "shape": "Print the .shape of your result, and compare it with the one expected, dimension by dimension.",
@@ -84,12 +85,10 @@ RAISED = {  # of an error that says so: what is said in place of the general sen
     "cannot be converted to Scalar": ONE_NUMBER,
     "bitwise_xor": "In Python `^` is the exclusive or of bits. A power is `**`.",
 }
-NONE = "Your function returned None: is there a `return`, and is it reached for this input? What `print` shows is not returned."
 CUT_OFF = (
     "No gradient reaches this input: the result was cut off from it, by `.detach()`, `.data`, `.item()`, NumPy, "
     "`torch.tensor(...)` or `torch.no_grad()`."
 )
-RETURNED = "An error is not returned but raised: `raise ValueError(...)`."
 
 
 def difference(expected: Seen, got: Seen, properties: tuple[Property, ...] = (), tolerance=None) -> Difference | None:
@@ -106,31 +105,48 @@ def _differs(aspect, path, expected, got, next_step="") -> Difference:
     return Difference(aspect, path, str(expected), str(got), next_step or ASPECTS[aspect])
 
 
+# What to look at when not a value but something on the way to it came back.
+NOTHING = "Nothing comes back: end with `return`. What is printed is only shown, and an `if` without its `else` returns nothing."
+UNCALLED = "This is the function itself, not what it returns: call it, with () behind its name."
+ARRAY = "This came out as a NumPy array. Stay with torch: what NumPy has, a tensor has as well."
+HANDED_BACK = "`return` hands the exception over as a value. `raise` in its place ends the call with it."
+KEYS = "Compare the keys of your dict with those that the task names, letter by letter."
+COUNT = "Count what comes back: is a `return` inside a loop that should go on, or a step too many?"
+NO_OPERATION = "Do it without any torch operation, from what you were given."
+
+
+def _wrong_type(path, expected, got) -> Difference:
+    """Another type than expected came; `expected` is a text, `got` what was seen."""
+    callables = ("builtin_function_or_method", "function", "method", "type")
+    if got is None:
+        next_step = NOTHING
+    elif isinstance(got, SeenObject) and got.type in callables:
+        next_step = UNCALLED
+    else:
+        next_step = ARRAY if isinstance(got, SeenTensor) and got.kind == "array" else ""
+    return _differs("type", path, expected, _type_of(got), next_step)
+
+
 def _raised(expected, got):
     if got.raised and got.raised.blank and not expected.raised:
         return _differs("unanswered", "the call", "an answer", "NotImplementedError")
     if got.raised and not expected.raised:
         better = next((step for sign, step in RAISED.items() if sign in got.raised.message), "")
-        return _differs("raised", "the call", "no error", _said(got.raised), better)
+        return _differs("raised", "the call", "no error", _error(got.raised, 300), better)
     if expected.raised and not got.raised:
-        if isinstance(got.result, SeenObject) and got.result.type.endswith(("Error", "Exception")):
-            return _differs(
-                "raises",
-                "the call",
-                expected.raised.types[0],
-                f"no error: {_type_of(got.result)} was returned",
-                RETURNED,
-            )
-        return _differs("raises", "the call", expected.raised.types[0], f"no error, but {show(got.result)}")
+        wanted = expected.raised.types[0]
+        if isinstance(got.result, SeenObject) and got.result.type in (wanted, "type"):
+            return _differs("raises", "the call", wanted, f"no error: {wanted} was returned, not raised", HANDED_BACK)
+        return _differs("raises", "the call", wanted, f"no error, but {show(got.result)}")
     if expected.raised and expected.raised.types[0] not in got.raised.types:
-        return _differs("raises", "the call", expected.raised.types[0], _said(got.raised))
+        return _differs("raises", "the call", expected.raised.types[0], _error(got.raised, 200))
     return None
 
 
-def _said(raised):
-    """An error in one line: its type and the first line of its text."""
-    text, *_ = raised.message.strip().split("\n")
-    return f"{raised.types[0]}: {textwrap.shorten(text, 300, placeholder=' …')}" if text else raised.types[0]
+def _error(raised, most) -> str:
+    """Name and first line of what was raised, at most `most` characters of it."""
+    text = textwrap.shorten(raised.message.strip().split("\n")[0], most, placeholder=" …")
+    return f"{raised.types[0]}: {text}" if text else raised.types[0]
 
 
 def _inputs(expected, got, tolerance):
@@ -153,7 +169,7 @@ def _tree(path, expected, got, tolerance):
     if isinstance(expected, dict):
         return _mapping(path, expected, got, tolerance)
     if isinstance(expected, SeenFigure):  # what counts of it, same_plot says
-        return None if isinstance(got, SeenFigure) else _other_type(path, show(expected), got)
+        return None if isinstance(got, SeenFigure) else _wrong_type(path, show(expected), got)
     if isinstance(expected, SeenObject):
         same = isinstance(got, SeenObject) and got == expected
         return None if same else _differs("value", path, show(expected), show(got))
@@ -162,10 +178,10 @@ def _tree(path, expected, got, tolerance):
 
 def _sequence(path, expected, got, tolerance):
     if not isinstance(got, (list, tuple)):
-        return _other_type(path, f"a {type(expected).__name__} of {len(expected)}", got)
+        return _wrong_type(path, f"a {type(expected).__name__} of {len(expected)}", got)
     if len(got) != len(expected):
-        counted = lambda items: f"{plots.count(len(items), 'item')}: {show(items)}"
-        return _differs("value", path, counted(expected), counted(got))
+        came, wanted = (f"{plots.count(len(items), 'item')}: {show(items)}" for items in (got, expected))
+        return _differs("value", path, wanted, came, COUNT)
     return next(
         filter(
             None, (_tree(f"{path}[{i}]", e, g, tolerance) for i, (e, g) in enumerate(zip(expected, got, strict=True)))
@@ -176,11 +192,13 @@ def _sequence(path, expected, got, tolerance):
 
 def _mapping(path, expected, got, tolerance):
     if not isinstance(got, dict):
-        return _other_type(path, "a dict", got)
+        return _wrong_type(path, "a dict", got)
     if missing := [key for key in expected if key not in got]:
-        return _differs("value", path, f"the key {missing[0]!r}", f"the keys {list(got)[:10]}")
+        came = f"the keys {', '.join(map(repr, list(got)[:10]))}" if got else "an empty dict"
+        return _differs("value", path, f"the key {missing[0]!r}", came, KEYS)
     if extra := [key for key in got if key not in expected]:
-        return _differs("value", path, f"the keys {list(expected)}", f"also the key {extra[0]!r}")
+        wanted = f"the keys {', '.join(map(repr, expected))}"
+        return _differs("value", path, wanted, f"also the key {extra[0]!r}", KEYS)
     return next(
         filter(None, (_tree(f"{path}[{key!r}]", value, got[key], tolerance) for key, value in expected.items())), None
     )
@@ -199,7 +217,8 @@ def _scalar(path, expected, got, tolerance):
         )
         return None if same else _differs("value", path, show(expected), show(got))
     if type(expected) is not type(got):
-        return _other_type(path, _typed(expected), got)
+        wanted, came = (_type_of(v) if v is None else f"{_type_of(v)}: {show(v)}" for v in (expected, got))
+        return replace(_wrong_type(path, wanted, got), got=came)
     if isinstance(expected, complex):
         return (
             None
@@ -209,22 +228,11 @@ def _scalar(path, expected, got, tolerance):
     return None if expected == got else _differs("value", path, show(expected), show(got))
 
 
-def _other_type(path, expected, got):
-    said = _typed(got) if isinstance(got, (bool, int, float, complex, str)) else _type_of(got)
-    return _differs("type", path, expected, said, NONE if got is None and path == "result" else "")
-
-
-def _typed(value):
-    return _type_of(value) if value is None else f"{_type_of(value)}: {show(value)}"
-
-
 def _tensor(path, expected, got, tolerance):
     if not isinstance(got, SeenTensor):
-        return _other_type(path, f"a tensor of shape {expected.shape}", got)
-    if (expected.kind == "masked") != (got.kind == "masked"):
-        return _differs("type", path, _type_of(expected), _type_of(got))
-    if (expected.kind == "array") != (got.kind == "array"):
-        return _differs("type", path, _type_of(expected), _type_of(got))
+        return _wrong_type(path, _type_of(expected), got)
+    if any((expected.kind == kind) != (got.kind == kind) for kind in ("masked", "array")):
+        return _wrong_type(path, _type_of(expected), got)
     for aspect in ("shape", "dtype", "layout", "device"):
         if getattr(expected, aspect) != getattr(got, aspect):
             said = show if aspect in ("shape", "dtype") else lambda seen, aspect=aspect: getattr(seen, aspect)
@@ -351,7 +359,10 @@ def _sharing(seen: SeenTensor) -> str:
 
 def _op_budget(expected, got, tolerance, extra):
     allowed, used = sum(expected.ops.values()) + extra, sum(got.ops.values())
-    return _differs("operations", "the call", f"at most {allowed} torch operations", used) if used > allowed else None
+    if used <= allowed:
+        return None
+    wanted = f"at most {plots.count(allowed, 'torch operation')}" if allowed else "no torch operation"
+    return _differs("operations", "the call", wanted, used, "" if allowed else NO_OPERATION)
 
 
 def _copy_budget(expected, got, tolerance, extra):
@@ -361,8 +372,9 @@ def _copy_budget(expected, got, tolerance, extra):
 
 def _never_calls(expected, got, tolerance, *names):
     for name in names:
-        if called := [op for op in got.ops if op.split(".")[1:2] == [name]]:
-            return _differs("forbidden call", "the call", f"no {name}", f"{called[0]}, {got.ops[called[0]]} times")
+        if called := [op for op in got.ops if op.split(".")[1:2] in ([name], [f"_{name}"])]:  # to_dense: _to_dense
+            times = sum(got.ops[op] for op in called)
+            return _differs("forbidden call", "the call", f"no {name}", f"{name}, {plots.count(times, 'time')}")
     return None
 
 
@@ -452,13 +464,15 @@ def _show(value):
             " and a description of it" if value.alt else ""
         )
     if isinstance(value, SeenObject):
-        return f"{value.text}"
+        return re.sub(r" at 0x[0-9a-fA-F]+", "", value.text)  # an address is another one at every run
     if isinstance(value, (list, tuple)):
         inner = ", ".join(_show(item) for item in value[:20]) + (", …" if len(value) > 20 else "")
         return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key!r}: {_show(item)}" for key, item in list(value.items())[:20]) + "}"
-    return repr(value)
+    if isinstance(value, frozenset) and value:
+        return f"{{{', '.join(sorted(map(_show, value)))}}}"
+    return "set()" if isinstance(value, frozenset) else repr(value)  # both kinds of set are sent as one
 
 
 def show_values(t: torch.Tensor, most: int = 64) -> str:
@@ -478,13 +492,12 @@ def _number(value):
 
 def _type_of(value):
     if isinstance(value, SeenTensor):
-        return (
-            f"a MaskedTensor of shape {value.shape}"
-            if value.kind == "masked"
-            else f"{_a(value.kind)} of shape {value.shape}"
-        )
+        kinds = {"masked": "MaskedTensor", "array": "NumPy array", "scalar": "NumPy number"}
+        return f"{_a(kinds.get(value.kind, value.kind))} of shape {value.shape}"
     if isinstance(value, SeenObject):
         return _a(value.type)
+    if isinstance(value, frozenset):
+        return "a set"
     if isinstance(value, SeenFigure):
         return show(value)
     if isinstance(value, (list, tuple)) and any(isinstance(item, SeenFigure) for item in value):
@@ -492,5 +505,5 @@ def _type_of(value):
     return "None" if value is None else _a(type(value).__name__)
 
 
-def _a(noun):
-    return f"{'an' if noun[:1].lower() in 'aeio' else 'a'} {noun}"
+def _a(word: str) -> str:
+    return f"an {word}" if word[:1].lower() in "aeiou" else f"a {word}"

@@ -3,12 +3,13 @@
 import contextlib
 import functools
 import sqlite3
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, create_engine, event
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 from sqlalchemy.pool import NullPool
@@ -24,32 +25,63 @@ def in_one_transaction(url: str, prepare: Callable[[Connection], None], work: Ca
 
     Args:
         prepare: called first, with the connection: makes the tables where there are none.
-        work: may be called again when the database was busy.
+        work: called again when the database was busy, or the connection to it was cut, be it after the changes were
+            made: what it does twice must be what it does once.
 
     Raises:
         GradebookError: the database cannot be used; it is as it was.
     """
+    parsed, cut = parsed_url(url), False
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            _make_folder(url)
+            _make_folder(parsed)
             with Session(_engine(url, PATIENCE)) as session, session.begin():
                 prepare(session.connection())
                 return work(session)
         except (SQLAlchemyError, OSError, ModuleNotFoundError) as error:
-            if attempt == ATTEMPTS or not _is_busy(error):
+            cut = cut or _is_cut(error)
+            if attempt == ATTEMPTS or not (cut or _is_busy(error)):
                 raise GradebookError(sentence(url, error)) from error
+        if cut:
+            time.sleep(attempt)  # a server that is started anew
 
 
-def _make_folder(url):
-    parsed = make_url(url)
+def parsed_url(url: str) -> URL:
+    """The parts of an SQLAlchemy URL.
+
+    Raises:
+        GradebookError: it is none; what may be a password is not shown.
+    """
+    try:
+        return make_url(url)
+    except (
+        ArgumentError,
+        ValueError,
+    ):  # ValueError: a port that is no number, or part of a password that looks like one
+        _, secret, rest = url.rpartition("@")
+        shown = f"***@{rest}" if secret else url
+        raise GradebookError(
+            f"the gradebook's db_url is {shown!r}; give an SQLAlchemy URL, e.g. sqlite:////home/me/gradebook.db or "
+            "postgresql+psycopg://me@host/gradebook (in a password, write %40 for @ and %2F for /)"
+        ) from None
+
+
+def _make_folder(parsed):
     if parsed.get_backend_name() == "sqlite" and parsed.database:
         Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
 
 
 @functools.cache
 def _engine(url, patience):
-    if make_url(url).get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True)
+    backend = make_url(url).get_backend_name()
+    return ENGINES.get(backend, _any_engine)(url, patience)
+
+
+def _any_engine(url, patience):
+    return create_engine(url, pool_pre_ping=True)
+
+
+def _sqlite_engine(url, patience):
     # one connection a transaction: nothing stays open, and what others did in between is seen
     engine = create_engine(url, poolclass=NullPool, connect_args={"timeout": patience})
 
@@ -68,29 +100,60 @@ def _engine(url, patience):
     return engine
 
 
+OUR_LOCK = 0x746F726368  # any number; PostgreSQL keeps these locks apart by database
+
+
+def _postgresql_engine(url, patience):
+    engine = create_engine(url, pool_pre_ping=True, pool_size=1)
+
+    @event.listens_for(engine, "begin")
+    def _(connection):
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {int(1000 * patience)}")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OUR_LOCK})")  # who grades waits here for another
+
+    return engine
+
+
+ENGINES = {"sqlite": _sqlite_engine, "postgresql": _postgresql_engine}
+
+
+def keep_writers_out(connection: Connection, *tables: str) -> None:
+    """Until the end of the transaction nobody else changes these tables; everybody may read them.
+
+    A transaction of SQLite has kept everybody's changes out since it began.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"LOCK TABLE {', '.join(tables)} IN SHARE ROW EXCLUSIVE MODE")
+
+
 def _is_busy(error):
     return isinstance(error, OperationalError) and any(
-        word in str(error.orig) for word in ("locked", "busy", "deadlock")
+        word in str(error.orig) for word in ("locked", "busy", "deadlock", "lock timeout", "starting up")
     )
 
 
-def sentence(url, error) -> str:
+def _is_cut(error):
+    return isinstance(error, DBAPIError) and error.connection_invalidated
+
+
+def sentence(url: str, error: Exception) -> str:
     """What kept the gradebook at `url` from being used, and what to do."""
-    try:
-        shown = shown_url(url)
-    except ArgumentError:
-        return f"the gradebook's db_url is {url!r}; give an SQLAlchemy URL, e.g. sqlite:////home/me/gradebook.db"
+    parsed, shown = make_url(url), shown_url(url)
     if isinstance(error, (NoSuchModuleError, ModuleNotFoundError)):
         return f"the gradebook {shown} needs a driver ({error}); for PostgreSQL: pip install 'torch-lectures[postgres]'"
-    said = str(error.orig if isinstance(error, DBAPIError) else error).strip().splitlines()[0]
+    said = " ".join(str(error.orig if isinstance(error, DBAPIError) else error).split())
+    if parsed.password:
+        said = said.replace(str(parsed.password), "***")
     for sign, meaning in MEANINGS.items():
         if sign in said:
             return f"the gradebook {shown} {meaning}; nothing that was graded is lost"
-    return f"the gradebook {shown} cannot be used now: {said}; nothing that was graded is lost"
+    return f"the gradebook {shown} cannot be used now: {said[:LONGEST_SAID]}; nothing that was graded is lost"
 
 
+LONGEST_SAID = 300  # characters of what a database says
+BUSY = "is in use by another program (formgrader, a second run): close it and call again"
 MEANINGS = {
-    "locked": "is in use by another program (formgrader, a second run): close it and call again",
+    "locked": BUSY,
     "disk is full": "has no room left on its disk: free some space and call again",
     "disk I/O error": "cannot be written to its disk (full, or failing): look at it and call again",
     "unable to open": "cannot be opened: look at the folder and its permissions",
@@ -98,12 +161,25 @@ MEANINGS = {
     "not a database": "is no database: move the file away, or name another one by db_url",
     "malformed": "is damaged: put a copy of it back",
     "no such column": "was made by another version of nbgrader: copy it, then call `nbgrader db upgrade`",
+    # PostgreSQL
+    "lock timeout": BUSY,
+    "authentication failed": "refuses this user or password: look at db_url, PGPASSWORD and ~/.pgpass",
+    "no password supplied": "asks for a password: set PGPASSWORD, or write it into ~/.pgpass",
+    'role "': "does not know this user: look at db_url, or make it, `createuser NAME`",
+    'database "': "does not exist on its server: make it, `createdb NAME`",
+    "No space left": "has no room left on its server's disk: free some space and call again",
+    "permission denied": "does not let this user make tables: make a database of its own, `createdb -O USER NAME`",
+    "does not exist": "was made by another version of nbgrader: copy it, then call `nbgrader db upgrade`",
+    "starting up": "is not ready yet: its server has just been started; call again",
+    "Connection refused": "does not answer: is its server running, and are host and port those of db_url?",
+    "server closed the connection": "was cut off from us: look at its server and the network, and call again",
+    "terminating connection": "was cut off from us: look at its server and the network, and call again",
 }
 
 
 def shown_url(url: str) -> str:
     """The URL as people may see it: a file's path, or without the password."""
-    parsed = make_url(url)
+    parsed = parsed_url(url)
     if parsed.get_backend_name() == "sqlite" and parsed.database:
         return parsed.database
     return parsed.render_as_string(hide_password=True)
@@ -111,7 +187,7 @@ def shown_url(url: str) -> str:
 
 def patient_url(url: str) -> str:
     """The URL by which nbgrader, too, waits for a locked SQLite file."""
-    parsed = make_url(url)
+    parsed = parsed_url(url)
     if parsed.get_backend_name() == "sqlite" and "timeout" not in parsed.query:
         parsed = parsed.update_query_dict({"timeout": str(int(PATIENCE * ATTEMPTS))})
     return parsed.render_as_string(hide_password=False)

@@ -33,6 +33,9 @@ SIGNATURES = (
     (b"SQLite format 3", "a database"),
 )
 WEB_PAGE = re.compile(r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|\?xml|svg)\b", re.I | re.S)
+BEGUN = re.compile(  # what may be left of JSON that ends in the middle of a word, a number or an escape
+    r"(?:t(?:ru?)?|f(?:a(?:ls?)?)?|n(?:ul?)?|-|\.|[eE][+-]?|u[0-9a-fA-F]{0,4})?"
+)
 SCRIPT = re.compile(r"^(?:#!.*python|# ?coding|# In ?\[|# ?%%|(?:import|from|def|class)\s+\w)", re.M)
 
 # The marks that git writes at the start of a line, and the sides that the lines after it belong to.
@@ -210,7 +213,7 @@ def _json(text: str, repairs: list[str]) -> Any:
     if not text.lstrip().startswith(("{", "[")):
         what = "a Python script" if SCRIPT.search(text) else "plain text"
         raise Illegible(f"The file is {what}, not a notebook. Export is not needed: {REOPEN[0].lower()}{REOPEN[1:]}")
-    if getattr(problem, "pos", 0) >= len(text.rstrip()) or "Unterminated string" in str(problem):
+    if "Unterminated string" in str(problem) or BEGUN.fullmatch(text.rstrip(), getattr(problem, "pos", 0)):
         raise Illegible(f"The file breaks off in the middle: it was cut off when it was saved or sent. {REOPEN}")
     raise Illegible(f"The file is not valid JSON ({problem}), so Jupyter cannot open it either. {REOPEN}")
 

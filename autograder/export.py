@@ -12,6 +12,11 @@ blackboard  Username, then the columns; each cell in quotation marks. A column i
             header ("Homework 2 [Total Pts: 10 Score] |4711"); without one, a new column is made.
             Source: Blackboard Help for Instructors, Working offline with grade data
 
+A student stands there as the system itself named them in what was collected from it, else under the name of their folder.
+What was collected from Moodle names nobody but by the number that a participant has in one assignment, which only that
+assignment's grading worksheet takes ("Upload grading worksheet"): then it is such a worksheet.
+Source: moodle, mod/assign/feedback/offline/importgradeslib.php
+
 Only students with a score get a line: in each of these systems an empty grade would delete the one that is there.
 """
 
@@ -22,33 +27,54 @@ from pathlib import Path
 
 from .errors import UsageError
 from .files import write_whole
+from .identities import Identity
 from .report import csv_text, no_formula, points
 
 SYSTEMS = ("moodle", "canvas", "blackboard")
+NOBODY: Mapping[str, Identity] = {}
 
 
-def export_rows(lms: str, scores: Mapping[str, float], max_score: float, column: str) -> list[list[str]]:
+def export_rows(
+    lms: str, scores: Mapping[str, float], max_score: float, column: str, people: Mapping[str, Identity] = NOBODY
+) -> list[list[str]]:
     """The rows of one grade column for `lms`, the header first.
 
     Args:
-        scores: points by student, as the system knows the student; those without a score are not in it.
+        scores: points by student; those without a score are not in it.
+        people: who the students are to an LMS, as far as that is another name than theirs here.
         column: the column's header, as the system itself exports it where it has that column already.
     Raises:
         UsageError: `lms` is none of SYSTEMS.
     """
     if lms not in SYSTEMS:
         raise UsageError(f"lms is {lms!r}; give one of: {', '.join(SYSTEMS)}")
-    graded = sorted(scores.items())
+    graded = [(_named(student, people), points(scores[student]), people.get(student)) for student in sorted(scores)]
+    graded.sort(key=lambda row: row[0])
+    own = [who for _, _, who in graded if who is not None and who.lms == lms]
+    if lms == "moodle" and graded and len(own) == len(graded):
+        rows = [[f"Participant {who.lms_id}", who.name, score, points(max_score), ""] for _, score, who in graded]
+        return [["Identifier", "Full name", "Grade", "Maximum Grade", "Last modified (grade)"], *rows]
     if lms == "moodle":
-        return [[_moodle_name(scores), column], *([student, points(score)] for student, score in graded)]
+        return [[_moodle_name([name for name, *_ in graded]), column], *([name, score] for name, score, _ in graded)]
     if lms == "blackboard":
         header = column if "[Total Pts:" in column else f"{column} [Total Pts: {points(max_score)} Score]"
-        return [["Username", header], *([student, points(score)] for student, score in graded)]
+        return [["Username", header], *([name, score] for name, score, _ in graded)]
     return [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", column],
         ["    Points Possible", "", "", "", "", points(max_score)],
-        *([student, "", "", student, "", points(score)] for student, score in graded),
+        *(
+            [who.name, who.lms_id, "", "", "", score] if who in own else [name, "", "", name, "", score]
+            for name, score, who in graded
+        ),
     ]
+
+
+def _named(student: str, people: Mapping[str, Identity]) -> str:
+    """The name under which any LMS may know a student."""
+    who = people.get(student)
+    if who is None:
+        return student
+    return who.name if who.lms in ("moodle", "canvas") else who.lms_id  # whose numbers mean nothing to others
 
 
 def _moodle_name(students) -> str:
@@ -65,9 +91,16 @@ def export_text(lms: str, rows: list[list[str]]) -> str:
     return csv_text(rows, guard=_no_formula, quoting=csv.QUOTE_ALL if lms == "blackboard" else csv.QUOTE_MINIMAL)
 
 
-def export(path: Path, lms: str, scores: Mapping[str, float], max_score: float, column: str) -> None:
+def export(
+    path: Path,
+    lms: str,
+    scores: Mapping[str, float],
+    max_score: float,
+    column: str,
+    people: Mapping[str, Identity] = NOBODY,
+) -> None:
     """Write the file that `lms` imports, whole or not at all."""
-    write_whole(Path(path), export_text(lms, export_rows(lms, scores, max_score, column)))
+    write_whole(Path(path), export_text(lms, export_rows(lms, scores, max_score, column, people)))
 
 
 def _no_formula(cell: str) -> str:

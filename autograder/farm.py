@@ -7,7 +7,9 @@ database. Only a few submissions are under way at any time, however many there a
     our own failure (EngineError, a bug)     once more; then state "error"
     a worker dies                            its submissions once more, each alone, so that the guilty one is known
     a worker dies with one that was alone    state "error"
+    a worker that joins late cannot grade    it is closed, its submissions go to others
     nothing comes back for too long          as if the workers that are busy had died
+    a killed process leaves files            whoever comes next removes them (leftovers)
     wrong use, a course that is wrong        raised: it would be the same for every submission
 """
 
@@ -33,9 +35,9 @@ from distributed import Client, Future, LocalCluster, WorkerPlugin, get_worker
 from distributed.scheduler import KilledWorker
 from distributed.security import Security
 
-from . import workers
+from . import cgroup, leftovers, sandbox, workers
 from .bundle import Bundle, bundle, unpacked
-from .errors import AutograderError, CourseError, EngineError, UsageError
+from .errors import AutograderError, CourseError, EngineError, Refused, UsageError
 from .exercises import Lecture
 from .ledger import foundations
 from .records import Report, Submission, Verdict
@@ -45,6 +47,7 @@ log = logging.getLogger(__name__)
 
 IN_FLIGHT = 2  # submissions per worker: one that runs, one that waits there
 JOIN_SECONDS = 60.0  # how long a cluster may take until its first worker is there
+MOST_MOVES = 5
 GRACE_SECONDS = 60.0  # what a worker may take over the limits of a submission before it counts as dead
 
 Task = Callable[[Submission, Lecture, Settings, int], Report]
@@ -93,12 +96,51 @@ def graded(
         return
     wanted, submissions = len(first), itertools.chain(first, submissions)
     del first  # nothing that is done stays in memory
-    bench = Bench(task, bundle(lecture), settings, seed, warm, foundations(lecture))
+    without_secrets = replace(settings, db_url="")  # it may hold a password, and no worker needs the gradebook
+    bench = Bench(task, bundle(lecture), without_secrets, seed, warm, foundations(lecture))
     with _cluster(settings, wanted) as client, _registered(client, bench):
         yield from _Walk(client, bench, lecture).over(submissions)
 
 
+@dataclass(frozen=True)
+class Machine:
+    """What there is where submissions are run.
+
+    Attributes:
+        level: of the sandbox.
+        gpu: whether torch can use one.
+    """
+
+    level: sandbox.Level
+    gpu: bool
+
+
+def machines(settings: Settings) -> dict[str, Machine]:
+    """The machine of each worker of settings.scheduler, by the worker's address; without a scheduler this one.
+
+    Raises:
+        UsageError: there is no such scheduler, no worker joins, or one cannot run the autograder.
+        Refused: one has no sandbox, and the code is not trusted.
+    """
+    if not settings.scheduler:
+        return {"here": _machine(settings.trust_code)}
+    with dask.config.set(QUIET), _silent("distributed"), _connected(settings.scheduler) as client:
+        found = client.run(_machine, settings.trust_code, on_error="return")
+    for address, machine in found.items():
+        if isinstance(machine, Refused):
+            raise Refused(f"the worker at {address}: {machine}")
+        if not isinstance(machine, Machine):
+            said = f"{type(machine).__name__}: {machine}"
+            raise UsageError(f"the worker at {address} cannot grade ({said}): install there what is installed here")
+    return found
+
+
 # ---- in the workers
+
+
+def _machine(trust_code: bool) -> Machine:
+    return Machine(sandbox.at_least(trust_code=trust_code), torch.cuda.is_available())
+
 
 _ONE_AT_A_TIME = threading.Lock()  # the judge sets the process's random state and default dtype
 
@@ -114,12 +156,21 @@ class Bench(WorkerPlugin):
 
     def setup(self, worker) -> None:
         """Called by the worker when it starts, and again in the process that takes its place when it has died."""
+        self.unfit, self.open = None, contextlib.ExitStack()
+        try:
+            self._set_up(worker)
+        except Exception as error:  # raised by register_plugin, for whoever is there then; passed over for who is late
+            self.unfit = error
+            raise
+
+    def _set_up(self, worker) -> None:
         if not self.settings.scheduler:
             atexit.register(os._exit, 0)  # our own worker: taking torch's modules apart takes a second, for nothing
         signal.signal(signal.SIGINT, _deaf)  # Ctrl-C reaches every process of a terminal; the coordinator ends us
         torch.set_num_threads(1)  # the number of threads changes float results
         importlib.import_module("autograder.imported_for_workers")  # here, not in the first submission's time
         with contextlib.ExitStack() as stack:
+            stack.enter_context(leftovers.temporary_place())
             self.lecture = stack.enter_context(unpacked(self.packed, Path(worker.local_directory)))
             if (found := foundations(self.lecture)) != self.expected:
                 raise UsageError(_unequal(worker.address, self.expected, found))
@@ -142,8 +193,17 @@ def _unequal(address: str, expected: dict, found: dict) -> str:
     return f"the worker at {address} has another {', '.join(names)} than this machine: install the same there"
 
 
+class _Unfit(Exception):
+    """A worker that came late could not be set up, and closes itself."""
+
+
 def _on_worker(submission: Submission, bench: str) -> Report:
-    bench = get_worker().plugins[bench]
+    worker = get_worker()
+    bench = worker.plugins[bench]
+    if bench.unfit is not None:
+        for_good = isinstance(bench.unfit, (UsageError, CourseError))  # else its nanny may try once more
+        worker.loop.add_callback(worker.close, nanny=for_good, reason="it cannot grade")
+        raise _Unfit(f"the worker at {worker.address} cannot grade: {bench.unfit}")
     with _ONE_AT_A_TIME:
         return bench.task(submission, bench.lecture, bench.settings, bench.seed)
 
@@ -153,11 +213,17 @@ def _on_worker(submission: Submission, bench: str) -> Report:
 
 @dataclass(frozen=True)
 class _Try:
-    """A submission under way; `alone` when nothing else is, after a worker died with it."""
+    """A submission under way.
+
+    Attributes:
+        alone: nothing else is under way, after a worker died with it.
+        moves: how many workers it came to that could not grade.
+    """
 
     submission: Submission
     future: Future
     alone: bool
+    moves: int
 
 
 class _Walk:
@@ -181,10 +247,10 @@ class _Walk:
             while self.under_way:
                 yield from self._one_end()
 
-    def _start(self, submission: Submission, alone: bool = False) -> None:
+    def _start(self, submission: Submission, alone: bool = False, moves: int = 0) -> None:
         key = f"grade-{uuid.uuid4().hex}"
         future = self.client.submit(_on_worker, submission, self.bench.name, key=key, pure=False, retries=1)
-        self.under_way[key] = _Try(submission, future, alone)
+        self.under_way[key] = _Try(submission, future, alone, moves)
         future.add_done_callback(self.ended.put)
 
     def _one_end(self) -> Iterator[Report]:
@@ -201,15 +267,20 @@ class _Walk:
         future.release()
         if isinstance(report, Report):
             yield report
+        elif isinstance(report, _Unfit):
+            log.warning("%s", report)
+            self._start(trial.submission, trial.alone, trial.moves + 1)
         else:
             yield from self._dead(trial, report)
 
-    def _outcome(self, trial: _Try) -> Report | str:
-        """The Report of a task that ended, or how its worker died."""
+    def _outcome(self, trial: _Try) -> Report | _Unfit | str:
+        """The Report of a task that ended, or how its worker died, or that it was not fit."""
         try:
             return trial.future.result()
         except KilledWorker:
             return "the worker process ended"
+        except _Unfit as unfit:
+            return unfit if trial.moves < MOST_MOVES else error_report(self.lecture, trial.submission, str(unfit))
         except EngineError as error:
             return error_report(self.lecture, trial.submission, str(error))
         except (UsageError, CourseError):
@@ -270,6 +341,8 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
             yield stack.enter_context(_connected(settings.scheduler))
             return
         workers.start_importing()
+        stack.callback(_forget_killed)
+        place = stack.enter_context(leftovers.temporary_place())
         cluster = stack.enter_context(
             LocalCluster(
                 n_workers=min(settings.workers, submissions),
@@ -278,6 +351,7 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
                 host="127.0.0.1",
                 security=Security.temporary(),
                 memory_limit=0,
+                local_directory=place,
                 silence_logs=logging.CRITICAL,
                 dashboard_address="127.0.0.1:0",
                 worker_dashboard_address="127.0.0.1:0",
@@ -285,6 +359,12 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
             )
         )
         yield stack.enter_context(Client(cluster))
+
+
+def _forget_killed() -> None:
+    """Nothing stays of a worker that died and had no successor to clean up."""
+    leftovers.forget_killed()
+    cgroup.forget_all_killed()
 
 
 @contextlib.contextmanager
@@ -305,7 +385,10 @@ def _silent(library: str) -> Iterator[None]:
 def _connected(address: str) -> Client:
     try:
         client = Client(address, timeout=JOIN_SECONDS)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, TypeError, RuntimeError) as error:
+        for sign, meaning in TLS.items():
+            if sign in str(error):
+                raise UsageError(f"the Dask scheduler at {address}: {meaning} (docs/cluster.md)") from error
         raise UsageError(f"there is no Dask scheduler at {address}: {error}") from error
     try:
         client.wait_for_workers(1, timeout=JOIN_SECONDS)
@@ -314,6 +397,15 @@ def _connected(address: str) -> Client:
         found = f"no worker joined the scheduler at {address} within {JOIN_SECONDS:.0f} s"
         raise UsageError(f"{found}: start workers, then call again") from error
     return client
+
+
+TLS = {  # what Dask says: what it means
+    "ssl_context": "tls:// needs a certificate: name it to Dask, as tls.sh does",
+    "encryption required": "your Dask configuration demands TLS: give tls:// in place of tcp://",
+    "certificate": "your certificate is not one that it trusts: take the cluster.pem with which it was started",
+    "No such file": "the certificate that your Dask configuration names is not there: look at the paths in tls.sh",
+    "reset by peer": "it hung up: one that speaks TLS is reached by tls:// in place of tcp://",
+}
 
 
 @contextlib.contextmanager

@@ -41,6 +41,21 @@ def write_whole(path: Path, content: str | bytes) -> None:
         raise
 
 
+def demand_writable(folder: Path, inside: tuple[str, ...] = ()) -> None:
+    """Make sure, before any work is done, that files can be made in `folder`, and in those of the named ones that are in it.
+
+    Raises:
+        StorageError: one of them cannot be written.
+    """
+    for place in (folder, *(folder / name for name in inside if (folder / name).exists())):
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=place, prefix=".", suffix=_PART):
+                pass
+        except OSError as error:
+            raise storage_error(place, error) from error
+
+
 def remove_parts(folder: Path) -> None:
     """Remove what `write_whole` left below `folder` when its process was killed; nobody may be writing there."""
     for part in folder.rglob(f".*{_PART}"):

@@ -5,7 +5,7 @@ import json
 import time
 from importlib.metadata import version
 
-from . import judge, kernels
+from . import judge, kernels, sandbox
 from .checks import FILE
 from .exercises import Exercise, Lecture, case_seed
 from .records import Reply, Report, Submission, Transcript, Verdict
@@ -59,6 +59,7 @@ def _report(submission, lecture, seed, state, verdicts, started, reason=None, tr
             "seed": str(seed),
             "torch": version("torch"),
             "autograder": version("torch-lectures"),
+            "sandbox": sandbox.level().name if transcript else "",
             "answers": _digest(transcript.replies) if transcript else "",
         },
         notebook=transcript.notebook if transcript else None,
@@ -76,9 +77,10 @@ def _verdict(exercise: Exercise, questions, transcript: Transcript, cells) -> Ve
     if exercise.written:
         return _written_verdict(exercise, cells)
     asked = questions[exercise.id]
-    answers = judge.answers(asked, transcript.replies[exercise.id])
-    verdict = judge.verdict(asked, answers, _code_before(exercise.check_cell, cells))
-    if verdict.score < verdict.points and (error := _cell_error(exercise.id, cells)):
+    reply = transcript.replies[exercise.id]
+    verdict = judge.verdict(asked, judge.answers(asked, reply), _code_before(exercise.check_cell, cells))
+    told = reply.failure not in ("", "unanswered")  # why nothing came says more than where its cell was stopped
+    if verdict.score < verdict.points and not told and (error := _cell_error(exercise.id, cells)):
         return judge.lost(exercise, f"Its cell did not run: {error}.")
     return verdict
 

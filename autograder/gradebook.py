@@ -5,6 +5,7 @@ any other database that SQLAlchemy knows is opened by its URL. One process write
 """
 
 import json
+import re
 import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -41,7 +42,7 @@ from sqlalchemy import Column, MetaData, String, Table, delete, insert, inspect,
 
 from . import release
 from .autograded import autograded, score_of
-from .database import in_one_transaction, patient_url, shown_url
+from .database import in_one_transaction, keep_writers_out, patient_url, shown_url
 from .errors import GradebookError
 from .exercises import Lecture
 from .files import write_whole
@@ -90,14 +91,14 @@ def _in_one_transaction(url, work):
 def _prepare(connection):
     """Make a new database one that nbgrader takes for its own."""
     tables = inspect(connection).get_table_names()
-    if ATTEMPT.name in tables and Grade.__tablename__ in tables:
-        return
-    Base.metadata.create_all(connection)
-    OURS.create_all(connection)
+    if ATTEMPT.name not in tables or Grade.__tablename__ not in tables:
+        Base.metadata.create_all(connection)
+        OURS.create_all(connection)
     if not tables:
         head = ScriptDirectory(str(Path(nbgrader.__file__).parent / "alembic")).get_current_head()
         connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
         connection.execute(text("INSERT INTO alembic_version (version_num) VALUES (:head)"), {"head": head})
+    keep_writers_out(connection, Grade.__tablename__, Comment.__tablename__)
 
 
 # ---- the lecture ----------------------------------------------------------------------------------------------------
@@ -262,7 +263,7 @@ def write(
         submitted.assignment.timestamp = handed_in or submitted.assignment.timestamp
         if report.state == "error":
             _comment(session, submitted, dict.fromkeys(_names(lecture), f"Not graded yet: {report.reason}"))
-            shutil.rmtree(_autograded_path(report.student, lecture, settings).parent, ignore_errors=True)
+            _clear(_autograded_path(report.student, lecture, settings).parent, settings)
             return
         _score(session, submitted, report, lecture)
         _comment(session, submitted, _messages(report, lecture))
@@ -359,7 +360,11 @@ def _names(lecture):
 
 def _comment(session, submitted, messages):
     for name, comment in _comments(session, submitted):
-        comment.auto_comment = messages.get(name)
+        message = messages.get(name)
+        comment.auto_comment = message and UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", message)
+
+
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # PostgreSQL takes no NUL, nobody takes half of a surrogate pair
 
 
 def _grades(session, submitted):
@@ -472,7 +477,7 @@ def _values(row, names):
 
 
 def restore(kept: dict[str, Any], lecture: Lecture, settings: Settings) -> None:
-    """Make gradebook and OUT/autograded what they were when `kept = snapshot(...)` was taken.
+    """Make gradebook and OUT/autograded what they were when `kept = snapshot(...)` was taken; feedback given since is removed.
 
     Cells that the lecture got since then wait for a grade.
     """
@@ -489,12 +494,22 @@ def restore(kept: dict[str, Any], lecture: Lecture, settings: Settings) -> None:
             _forget(session, submitted)
             _remember(session, submitted, then["digest"])
             _put_back(session, submitted, then)
+        _clear(settings.out / "feedback" / student / lecture.name, settings)  # it was about what is taken back
         if kept["autograded"] is None:
-            shutil.rmtree(path.parent, ignore_errors=True)
+            _clear(path.parent, settings)
         else:
             write_whole(path, kept["autograded"])
 
     _in_one_transaction(settings.db_url, work)
+
+
+def _clear(folder, settings):
+    """Remove a folder below OUT, and each folder around it that is empty then."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for around in folder.parents:
+        if around == settings.out or not around.is_dir() or any(around.iterdir()):
+            return
+        around.rmdir()
 
 
 def _put_back(session, submitted, then):

@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
-import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.prompt import Confirm
@@ -24,13 +24,17 @@ from . import export, farm, gradebook, intake, kernels, ledger, report, sandbox
 from .database import shown_url
 from .errors import CourseError, EngineError, UsageError
 from .exercises import Lecture, lecture_names, load_lecture
-from .files import storage_error
+from .files import demand_writable, storage_error
 from .grade import grade_submission
+from .identities import Identity, identities, remember
+from .intake import Found
 from .ledger import Ledger, Run
 from .records import Report, Submission, Verdict
 from .settings import Settings
 
 log = logging.getLogger(__name__)
+
+OUTPUTS = ("report", "submitted", "autograded", "collected")  # what is written below OUT
 
 
 def grade_class(name: str, path: Path, settings: Settings, *, regrade: bool, out: Console, err: Console) -> int:
@@ -47,13 +51,17 @@ def grade_class(name: str, path: Path, settings: Settings, *, regrade: bool, out
     lecture = load_lecture(name, settings.solutions)
     released = _released(lecture, settings)
     found = intake.find(path, name)
-    level = sandbox.at_least(trust_code=settings.trust_code)
+    demand_writable(settings.out, OUTPUTS)
+    machines = farm.machines(settings)
+    level = sandbox.weakest(machine.level for machine in machines.values())
     if settings.device == "cuda":
-        _demand_cuda()
+        _demand_cuda(machines)
     _say_what_is_not_isolated(level, err)
+    _say_what_is_not_encrypted(settings, err)
     started = time.monotonic()
     with ledger.writing(settings.out, name) as book:
         _keep_what_was_handed_in(found, settings)
+        remember(settings.out, name, {f.student: Identity("", f.original, f.original) for f in found if _renamed(f)})
         gradebook.ensure_assignment(lecture, settings)
         seed = _seed(settings, book)
         run = book.begin(seed=seed, device=settings.device, sandbox=level.name, workers=settings.workers)
@@ -67,11 +75,22 @@ def grade_class(name: str, path: Path, settings: Settings, *, regrade: bool, out
         if regrade:
             _agree_and_save(walk, out, err)
         run = book.finish(run, time.monotonic() - started)
-        reports = _with_points_by_hand(_of(found, book), lecture, settings)
-        page = report.write(settings.out, lecture, run, reports, level.missing)
+        page, reports = _report(lecture, book, run, level.missing, settings)
     report.print_table(reports, out)
     _say_where(page, settings, reports, walk, err)
-    return sum(r.state == "error" for r in reports)
+    students = {folder.student for folder in found}
+    return sum(r.state == "error" for r in reports if r.student in students)
+
+
+def _report(lecture: Lecture, book: Ledger, run: Run, not_isolated, settings: Settings) -> tuple[Path, list[Report]]:
+    """Write the report of everyone who is graded, whoever was looked at now; its page and its Reports, by student."""
+    reports = sorted(book.reports().values(), key=lambda report: report.student)
+    reports = _with_points_by_hand(reports, lecture, settings)
+    return report.write(settings.out, lecture, run, reports, not_isolated), reports
+
+
+def _renamed(folder: Found) -> bool:
+    return folder.original != folder.student
 
 
 class _Walk:
@@ -91,13 +110,17 @@ class _Walk:
         with contextlib.closing(graded):
             for done in graded:
                 key, attempt = self.keys.pop(done.student)
-                if self.regrade:
-                    self.book.stage(done, key, attempt)
-                else:
-                    save(done, key, attempt, self.lecture, self.settings, self.book, self.run)
+                self.keep(done, key, attempt)
                 bar.advance(task)
         for failed in self.unread:
-            save(failed, "", "", self.lecture, self.settings, self.book, self.run)
+            self.keep(failed, "", "")
+
+    def keep(self, done: Report, key: str, attempt: str) -> None:
+        """Write a Report; of a regrade, put it aside until someone agrees."""
+        if self.regrade:
+            self.book.stage(done, key, attempt)
+        else:
+            save(done, key, attempt, self.lecture, self.settings, self.book, self.run)
 
     def changed(self, advance) -> Iterator[Submission]:
         """The submissions that are to be graded; the others are counted as kept."""
@@ -136,7 +159,7 @@ def _agree_and_save(walk: _Walk, out: Console, err: Console) -> None:
     staged = walk.book.staged()
     moved = ledger.changes(walk.book.reports(), {student: record.report for student, record in staged.items()})
     out.print(report.changes_table(moved) if moved else "No score changes.")
-    if moved and sys.stdin.isatty() and not Confirm.ask("Write these scores?", console=err):
+    if moved and sys.stdin.isatty() and not _agreed(err):
         walk.book.unstage()
         raise UsageError("nothing was written; the scores are as they were")
     for student in staged:
@@ -145,13 +168,18 @@ def _agree_and_save(walk: _Walk, out: Console, err: Console) -> None:
     walk.book.unstage()
 
 
+def _agreed(err: Console) -> bool:
+    try:
+        return Confirm.ask("Write these scores?", console=err)
+    except EOFError:  # Ctrl-D
+        return False
+
+
 def report_class(name: str | None, settings: Settings, *, out: Console, err: Console) -> None:
     """Write the report of a lecture again, of every graded lecture by default, and print its table."""
     for lecture, book in _graded_lectures(name, settings):
-        reports = _with_points_by_hand(sorted(book.reports().values(), key=lambda r: r.student), lecture, settings)
-        page = report.write(
-            settings.out, lecture, book.last_run(), reports, sandbox.MISSING.get(book.last_run().sandbox, ())
-        )
+        run = book.last_run()
+        page, reports = _report(lecture, book, run, sandbox.MISSING.get(run.sandbox, ()), settings)
         report.print_table(reports, out)
         err.print(f"Report: {page}", highlight=False, soft_wrap=True)
 
@@ -167,8 +195,9 @@ def export_class(name: str | None, settings: Settings, lms: str | None) -> str:
         if lms is None:
             texts.append(report.csv_text(report.grade_rows(lecture, reports)))
         else:
-            scores = gradebook.scores(lecture, settings)
-            texts.append(export.export_text(lms, export.export_rows(lms, scores, lecture.points, lecture.name)))
+            scores, people = gradebook.scores(lecture, settings), identities(settings.out, lecture.name)
+            rows = export.export_rows(lms, scores, lecture.points, lecture.name, people)
+            texts.append(export.export_text(lms, rows))
     return "\n".join(texts)
 
 
@@ -210,11 +239,6 @@ def _graded_lectures(name: str | None, settings: Settings) -> list[tuple[Lecture
             f"nothing{f' of {name}' if name else ''} was graded into {settings.out} yet; call autograder grade first"
         )
     return graded
-
-
-def _of(found, book: Ledger) -> list[Report]:
-    counted = book.reports()
-    return [counted[folder.student] for folder in found if folder.student in counted]
 
 
 def _with_points_by_hand(reports: list[Report], lecture: Lecture, settings: Settings) -> list[Report]:
@@ -275,10 +299,12 @@ def _no_regular_file(folder: str, names: list[str]) -> list[str]:
     return [p.name for p in paths if p.is_symlink() or not (p.is_dir() or p.is_file())]
 
 
-def _demand_cuda() -> None:
-    if not torch.cuda.is_available():
+def _demand_cuda(machines: dict[str, farm.Machine]) -> None:
+    without = [address for address, machine in machines.items() if not machine.gpu]
+    if without:
+        where = "this machine" if without == ["here"] else f"the worker at {without[0]}"
         raise UsageError(
-            "--device cuda: torch sees no GPU on this machine; grade with --device cpu, the scores are the same"
+            f"--device cuda: torch sees no GPU on {where}; grade with --device cpu, the scores are the same"
         )
 
 
@@ -292,11 +318,29 @@ def _say_what_is_not_isolated(level, err: Console) -> None:
         )
 
 
+def _say_what_is_not_encrypted(settings: Settings, err: Console) -> None:
+    parsed = urlsplit(settings.scheduler)
+    if settings.scheduler and parsed.scheme != "tls" and parsed.hostname not in ("127.0.0.1", "localhost", "::1"):
+        err.print(
+            f"The scheduler {settings.scheduler} is reached without TLS: whoever reaches it can read submissions and "
+            "run code on its workers. See docs/cluster.md.",
+            highlight=False,
+            soft_wrap=True,
+            style="yellow",
+        )
+
+
 def _say_where(page: Path, settings: Settings, reports, walk: _Walk, err: Console) -> None:
     kept = f", {walk.kept} of them unchanged and kept" if walk.kept else ""
-    err.print(f"\n{len(reports)} submissions of {walk.lecture.name}{kept}.", highlight=False)
+    others = len(reports) - len(walk.found)
+    more = f" {others} more were graded before and stand in the report." if others > 0 else ""
+    err.print(f"\n{_count(len(walk.found))} of {walk.lecture.name}{kept}.{more}", highlight=False)
     err.print(f"Report:     {page}", highlight=False, soft_wrap=True)
     err.print(f"Gradebook:  {shown_url(settings.db_url)}", highlight=False, soft_wrap=True)
+
+
+def _count(submissions: int) -> str:
+    return "1 submission" if submissions == 1 else f"{submissions} submissions"
 
 
 def _progress(err: Console) -> Progress:

@@ -1,5 +1,7 @@
 """Importing this module imports and sets up what a worker needs, and starts no thread: it is done before workers fork."""
 
+import gc
+
 from . import preload
 
 FAILED = preload.import_all(
@@ -15,3 +17,5 @@ FAILED = preload.import_all(
     )
 )
 preload.touch()
+gc.collect()
+gc.freeze()  # or the first full collection of every fork copies all of this

@@ -17,7 +17,7 @@ from .draft import Draft, draft
 from .errors import EngineError, UsageError
 from .exercises import Lecture
 from .records import Submission
-from .repair import Release, notebook_text, recognised, release_of, repaired, similarity
+from .repair import Release, exercise_marked, looks_like, notebook_text, recognised, release_of, repaired, similarity
 from .settings import Settings
 from .shadows import shadowed
 from .students import marked, student_id
@@ -193,7 +193,7 @@ def read(found: Found, lecture: Lecture, released_notebook_json: str, settings: 
     if found.problem:
         return Submission(found.student, lecture.name, None, ungradable=found.problem)
     listing = list_files(found.folder)
-    chosen = choose(listing, lecture.name, release, limit, found.whole)
+    chosen = choose(listing, lecture.name, release, limit, found.whole, settings.course)
     digest = _digest(listing, limit)
     if chosen.reason:
         return Submission(
@@ -212,7 +212,8 @@ class Listing:
     Attributes:
         sizes: in bytes.
         newest: times of change, nanoseconds.
-        links: links and things that are no files; never opened.
+        strange: what is neither a file nor a folder, or a folder that is called like a notebook, and what it is, in words;
+            never opened.
         contents: what was read so far.
         full: there was more than is looked at.
     """
@@ -220,7 +221,7 @@ class Listing:
     folder: Path
     sizes: dict[str, int]
     newest: dict[str, int]
-    links: tuple[str, ...]
+    strange: dict[str, str]
     contents: dict[str, bytes]
     full: bool
 
@@ -232,22 +233,34 @@ class Listing:
 
 def list_files(folder: Path) -> Listing:
     """What is in `folder` and the folders in it; nothing is opened and no link followed."""
-    sizes, newest, links, waiting, seen = {}, {}, [], [(folder, 0)], 0
+    sizes, newest, strange, waiting, seen = {}, {}, {}, [(folder, 0)], 0
     while waiting:
         here, depth = waiting.pop(0)
         for entry in _listed(here):
             seen += 1
             if seen > MAX_ENTRIES:
-                return Listing(folder, sizes, newest, tuple(links), {}, True)
+                return Listing(folder, sizes, newest, strange, {}, True)
             path = Path(entry.path).relative_to(folder).as_posix()
             kind = entry.stat(follow_symlinks=False)
-            if stat.S_ISDIR(kind.st_mode) and depth < MAX_DEPTH:
-                waiting.append((Path(entry.path), depth + 1))
-            elif stat.S_ISREG(kind.st_mode):
+            if stat.S_ISREG(kind.st_mode):
                 sizes[path], newest[path] = kind.st_size, kind.st_mtime_ns
             elif not stat.S_ISDIR(kind.st_mode):
-                links.append(path)
-    return Listing(folder, sizes, newest, tuple(links), {}, False)
+                strange[path] = STRANGE.get(stat.S_IFMT(kind.st_mode), "neither a file nor a folder")
+            else:
+                if path.lower().endswith(".ipynb"):
+                    strange[path] = "a folder"
+                if depth < MAX_DEPTH:
+                    waiting.append((Path(entry.path), depth + 1))
+    return Listing(folder, sizes, newest, strange, {}, False)
+
+
+STRANGE = {
+    stat.S_IFLNK: "a link, and links are not followed",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 def _content(path: Path, size: int) -> bytes:
@@ -270,12 +283,17 @@ class Choice:
     reason: str = ""
 
 
-def choose(listing: Listing, lecture_name: str, release: Release, limit: int, whole: bool = False) -> Choice:
+def choose(
+    listing: Listing, lecture_name: str, release: Release, limit: int, whole: bool = False, course: Path | None = None
+) -> Choice:
     """The notebook that counts: the one named after the lecture; else that with most of the release, the newest last.
 
     A notebook that cannot be graded gives way to the next.
+
+    Args:
+        course: folder of the released lectures, to tell which of them another notebook is of; None where it is not at hand.
     """
-    candidates = [path for path in listing.sizes if not whole or "/" not in path or _named_after(path, lecture_name)]
+    candidates = [path for path in listing.sizes if _counts(path, lecture_name, whole)]
     candidates = [path for path in candidates if path.lower().endswith(".ipynb")] or [
         path for path in candidates if path.lower().endswith(RENAMED) and _named_after(path, lecture_name)
     ]
@@ -290,10 +308,15 @@ def choose(listing: Listing, lecture_name: str, release: Release, limit: int, wh
             Draft(reason=_too_large(path, size, limit)) if size > limit or left < 0 else draft(listing.read(path))
         )
     order = sorted(drafts, key=lambda path: _rank(path, drafts[path], listing, lecture_name, release), reverse=True)
-    choices = {path: _prepared(path, drafts[path], release, lecture_name) for path in order}
+    choices = {path: _prepared(path, drafts[path], release, lecture_name, course) for path in order}
     best = next((path for path in order if not choices[path].reason), order[0])
     said = () if choices[best].reason else tuple(_about_the_name(best, order, choices, lecture_name))
     return Choice(best, choices[best].notebook, said + choices[best].repairs, choices[best].reason)
+
+
+def _counts(path: str, lecture_name: str, whole: bool) -> bool:
+    """Whether a file belongs to the lecture; `whole`: it is one of a student's whole folder."""
+    return not whole or "/" not in path or _named_after(path, lecture_name)
 
 
 def _exact(path: str, lecture_name: str) -> bool:
@@ -309,24 +332,26 @@ def _rank(path: str, read: Draft, listing: Listing, lecture_name: str, release: 
     return (exact, -depth if exact else 0, similarity(read.cells, release), -depth, listing.newest[path], path)
 
 
-def _prepared(path: str, read: Draft, release: Release, lecture_name: str) -> Choice:
+def _prepared(path: str, read: Draft, release: Release, lecture_name: str, course: Path | None) -> Choice:
     if read.reason:
         return Choice(path, reason=read.reason, repairs=read.repairs)
     places, said = repaired(read.cells, release)
     if not recognised(places, release):
-        return Choice(path, reason=_another_notebook(read, lecture_name))
+        return Choice(path, reason=_another_notebook(read, lecture_name, course))
     return Choice(path, notebook_text(places, release), (*read.repairs, *said))
 
 
-def _another_notebook(read: Draft, lecture_name: str) -> str:
+def _another_notebook(read: Draft, lecture_name: str, course: Path | None) -> str:
     wanted = f"Hand in the {lecture_name}.ipynb that you worked on."
     if not any(cell.source.strip() for cell in read.cells):
         return f"The notebook has no cells with anything in them. {wanted}"
     if read.language:
         return f"The notebook is written in {read.language}, and has none of the exercises of {lecture_name}. {wanted}"
-    other = next((cell.grade_id for cell in read.cells if cell.grade_id), "")
-    hint = f" (it has {other[:60]!r}, which is of another one)" if other else ""
-    return f"None of the exercises of {lecture_name} is in the notebook{hint}. {wanted}"
+    strangers = (exercise_marked(cell.mark) for cell in read.cells)
+    first, other = next(filter(None, strangers), ""), looks_like(read.cells, course, lecture_name)
+    seen = f"it has {first[:60]}, which {lecture_name} lacks" if first else ""
+    hint = ", and ".join(filter(None, [seen, f"it looks like {other}" if other else ""]))
+    return f"None of the exercises of {lecture_name} is in the notebook{f' ({hint})' if hint else ''}. {wanted}"
 
 
 def _about_the_name(best: str, order: list[str], choices: dict[str, Choice], lecture_name: str) -> Iterator[str]:
@@ -341,11 +366,11 @@ def _about_the_name(best: str, order: list[str], choices: dict[str, Choice], lec
 
 def _nothing(listing: Listing, lecture_name: str, whole: bool) -> str:
     wanted = f"Hand in the file {lecture_name}.ipynb."
-    others = [
-        _shown(path) for path in listing.sizes if not whole or "/" not in path or _named_after(path, lecture_name)
-    ]
-    if listing.links and not others:
-        return f"There is only a link ({_shown(listing.links[0])}), and links are not followed. {wanted}"
+    others = [_shown(path) for path in listing.sizes if _counts(path, lecture_name, whole)]
+    strange = {path: what for path, what in listing.strange.items() if _counts(path, lecture_name, whole)}
+    for path, what in strange.items():
+        if not others or path.lower().endswith(".ipynb"):
+            return f"{_shown(path)} is {what}: there is no notebook in it that could be read. {wanted}"
     if not others:
         return f"Nothing was handed in for {lecture_name}. {wanted}"
     what = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
@@ -394,7 +419,9 @@ def _files_beside(notebook: str, listing: Listing, limit: int) -> tuple[dict[str
                 log.debug("%s: timestamp.txt is no time", listing.folder)
             else:
                 files[name] = content
-    said += [f"{_shown(path)} was left out: links are not followed." for path in listing.links]
+    said += [
+        f"{_shown(path)} was left out: it is {what}." for path, what in listing.strange.items() if what != "a folder"
+    ]
     said = said[:MAX_SAID] + [f"{len(said) - MAX_SAID} more files were left out."] * (len(said) > MAX_SAID)
     if listing.full:
         said.append(f"More than {MAX_ENTRIES} files were handed in; the rest was not looked at.")

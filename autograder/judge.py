@@ -92,11 +92,18 @@ MISSING = "There is no {id} when its check runs: define a function of exactly th
 
 def answers(asked: Question, reply: Reply) -> Answers:
     """What came back for a question, read; never an exception."""
-    if reply.data is None and reply.detail == f"KeyError: {asked.exercise.id!r}":
-        return Answers(asked.exercise.id, failure=MISSING.format(id=asked.exercise.id))
     if reply.data is None:
-        return Answers(asked.exercise.id, failure=FAILURES.get(reply.failure, FAILURES["silent"]))
+        return Answers(asked.exercise.id, failure=_absence(asked.exercise.id, reply))
     return wire.read_answers(asked.exercise.id, reply.data, asked.cases, asked.exercise.reads)
+
+
+def _absence(id: str, reply: Reply) -> str:
+    """Why there is no answer, as a sentence."""
+    if reply.failure != "unanswered":
+        return FAILURES[reply.failure]
+    if reply.detail == f"KeyError: {id!r}":
+        return MISSING.format(id=id)
+    return " ".join([FAILURES["unanswered"], *([f"What came instead: {reply.detail}."] if reply.detail else [])])
 
 
 def verdict(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:

@@ -1,8 +1,13 @@
 """Runs a submission's cells in a kernel, with a probe beside each graded one: Submission -> Transcript.
 
-One kernel at a time, used for one submission. A cell that ends or blocks its kernel costs its own exercise and no other: a fresh
-kernel replays the cells that worked and goes on after it. Everything that arrives from a kernel is hostile text: it is counted,
-cut and put into shape before it is kept.
+One kernel at a time, used for one submission. A cell that ends, blocks or silences its kernel costs its own exercise and no
+other: a fresh kernel replays the cells that worked, without the one that did it, and goes on. Everything that arrives from a
+kernel is hostile text: it is counted, cut and put into shape before it is kept.
+
+    a kernel is lost     how it is seen
+    dead                 its process ended, or was killed: it did not stop when its time was over
+    silent               it lives, and a question of ours that any kernel answers gets no answer; asked only where one of its
+                         channels has said nothing, so that a submission without such a cell pays nothing for it
 """
 
 import asyncio
@@ -10,6 +15,7 @@ import atexit
 import base64
 import contextlib
 import json
+import secrets
 import sys
 import tempfile
 import time
@@ -18,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from queue import Empty
 
-from . import preload, sandbox
+from . import preload, sandbox, wire
 from .errors import EngineError
 from .exercises import Lecture
 from .limits import Limits
@@ -30,15 +36,22 @@ from .warm import Zygote
 
 INTERRUPT_SECONDS = 3.0  # what a cell has to end by itself once it is interrupted
 POLL_SECONDS = 0.2
-EXPRESSION = "probe"  # the name under which an expression is sent with an execution
+EXPRESSION = "probe"  # the name under which an expression is sent
+SILENT_SECONDS = 3.0  # how long one channel of a kernel may lag behind the other
+ECHO_SECONDS = 5.0  # what a living kernel has to answer our question; on a busy machine it takes 0.1
+KILLED = -9  # the code of a process that was ended by SIGKILL, which is no name on Windows
 MAX_REPLY = 15 << 20  # base64 characters of one reply; the connection takes messages of 16 MiB
-PRELOAD = (
+PRELOAD = (  # what notebooks of a course import, beside what the zygote imports anyway; a course test says what is missing
     "autograder.check",
+    "autograder.tensorboard",
     "safetensors.torch",
     "lecture_pictures",
+    "maskedtensor_ref",
+    "maskedtensor_ref.differences",
     "torch.testing",
+    "torch.utils.benchmark",
     "torch.utils.tensorboard",
-)  # beside what the zygote imports anyway
+)
 
 
 @dataclass
@@ -46,7 +59,7 @@ class Outcome:
     """How one execution ended.
 
     Attributes:
-        status: "ok", "error", "timeout" or "died".
+        status: "ok", "error", "timeout", "died", or "silent" where one of the kernel's channels does not say how it ended.
         outputs: nbformat outputs, in order.
         reply: base64 text of the probe's reply, or None.
     """
@@ -55,6 +68,8 @@ class Outcome:
     outputs: list[dict] = field(default_factory=list)
     reply: str | None = None
     error: str = ""
+    lost: bool = False  # whether the kernel was lost in it
+    failure: str = ""  # the key of FAILURES, where it did not come to its end
 
 
 def run(
@@ -111,6 +126,9 @@ def warmed(lecture: Lecture, settings: Settings) -> Iterator[None]:
             _ZYGOTES.popitem()[1].stop()
 
 
+ENDED = "The kernel ended in code cell {} and was started anew."
+
+
 class _Run:
     """One submission being run."""
 
@@ -124,6 +142,9 @@ class _Run:
         self.replies: dict[str, Reply] = {probe.exercise: Reply(probe.exercise, failure="missing") for probe in probes}
         self.events: list[str] = []
         self.worked: list[int] = []  # cells to replay in a fresh kernel
+        self.unheard: set[int] = set()  # of these, the ones that ran since the kernel has last answered a question
+        self.failures: dict[str, str] = {}  # of exercises whose own cell lost a kernel: keys of FAILURES
+        self.suspected: set[int] = set()  # cells in which the kernel was killed
         self.output_left = int(settings.output_mib * (1 << 20))
         self.started = time.monotonic()
         self.kernel: _Kernel | None = None
@@ -157,51 +178,134 @@ class _Run:
         return self.settings.submission_seconds - (time.monotonic() - self.started)
 
     async def cell(self, number: int, cell: dict) -> None:
-        """Run one cell, its probe if it is graded, and bring a kernel back that it ended."""
-        outcome = await self.execute(cell["source"])
+        """Run one cell, and its probe if it is graded."""
+        outcome = await self.settled(number, cell["source"])
         cell["outputs"], cell["execution_count"] = self.kept(outcome.outputs), number + 1
-        probe = self.probes.pop(cell.get("metadata", {}).get("nbgrader", {}).get("grade_id"), None)
-        if probe and outcome.status in ("ok", "error"):
-            await self.probe(probe)
+        probe = self.probes.pop(_grade_id(cell), None)
+        if outcome.failure:
+            self.blame(number, outcome, probe)
         elif probe:
-            self.replies[probe.exercise] = Reply(probe.exercise, failure=self.failure(outcome))
-        elif outcome.status == "ok":
+            await self.probe(number, probe)
+        elif not outcome.error:
             self.worked.append(number)
-        if not self.kernel.alive():
-            await self.revive(number)
+            self.unheard.add(number)
 
-    async def probe(self, probe: Probe) -> None:
-        outcome = await self.execute("", expression=probe.code)
+    async def probe(self, number: int, probe: Probe) -> None:
+        outcome = await self.settled(number, probe.code, silent=True)
+        if outcome.failure:
+            self.blame(number, outcome, probe)
+        elif outcome.reply is None:
+            failure = self.failures.get(probe.exercise, "unanswered")
+            self.replies[probe.exercise] = Reply(probe.exercise, failure=failure, detail=outcome.error)
         if outcome.reply is not None:
             self.replies[probe.exercise] = _decoded(probe.exercise, outcome.reply)
-        else:
-            self.replies[probe.exercise] = Reply(probe.exercise, failure=self.failure(outcome), detail=outcome.error)
+        if outcome.lost or not outcome.failure:  # it has just answered, or another that was asked after each cell
+            self.unheard.clear()
 
-    def failure(self, outcome: Outcome) -> str:
-        return {"timeout": "timeout", "died": self.kernel.why_it_died()}.get(outcome.status, "silent")
+    async def settled(self, number: int, code: str, silent: bool = False) -> Outcome:
+        """Execute; with a kernel that is lost by it replaced, and once more where an earlier cell turns out to have done that.
 
-    async def execute(self, code: str, expression: str = "") -> Outcome:
+        A kernel that was killed by nobody knows whom (the system for want of memory, a person) is no fault of a cell: that is
+        run once more, too. One that kills its own kernel does so again.
+
+        Args:
+            number: the code cell to which this belongs.
+            silent: it is a probe, which has to reply.
+        """
+        while True:
+            outcome = await self.execute(code, silent)
+            unheard = outcome.status == "silent" or (silent and outcome.reply is None and outcome.status != "timeout")
+            if self.kernel.alive() and not (unheard and not await self.answers()):
+                outcome.failure = "timeout" if outcome.status == "timeout" else ""
+                return outcome
+            excused = self.excused(number)
+            self.note_loss(outcome)
+            left_out = await self.revive()
+            if outcome.reply is not None or self.out_of_time() or not (left_out or excused):
+                return outcome
+            if excused:
+                self.events.append(f"The kernel was killed in code cell {number + 1}; that was run again.")
+
+    async def execute(self, code: str, silent: bool = False) -> Outcome:
         seconds = min(self.settings.cell_seconds, max(self.seconds_left(), 0.1))
-        return await self.kernel.execute(code, seconds, expression=expression, keep=self.output_left)
+        return await self.kernel.execute(code, seconds, silent=silent, keep=self.output_left)
+
+    async def answers(self) -> bool:
+        """Whether the kernel, asked something as probes ask, answers it on all its channels."""
+        if not self.kernel.alive():
+            return False
+        word = secrets.token_hex(8)
+        seconds = min(ECHO_SECONDS, max(self.seconds_left(), 0.1))
+        outcome = await self.kernel.execute(wire.echo_code(word), seconds, silent=True, keep=0)
+        return outcome.status == "ok" and word[::-1].encode() in (_decoded("", outcome.reply or "").data or b"")
 
     def kept(self, outputs: list[dict]) -> list[dict]:
         """The outputs, as long as the submission's share lasts."""
         self.output_left = max(self.output_left - len(json.dumps(outputs)), 0)
         return outputs
 
-    async def revive(self, blamed: int) -> None:
-        """A fresh kernel in which every cell that worked has run again."""
-        self.events.append(f"The kernel ended in code cell {blamed + 1} and was started anew.")
+    def note_loss(self, outcome: Outcome) -> None:
+        """Write into an outcome that the kernel was lost in it, and how; asked before the kernel is replaced."""
+        ends = {"timeout": "timeout", "died": self.kernel.why_it_died()}
+        outcome.lost = True
+        outcome.failure = ends.get(outcome.status, "timeout" if self.out_of_time() else "silent")
+
+    def blame(self, number: int, outcome: Outcome, probe: Probe | None = None) -> None:
+        """Note in which code cell a kernel was stopped or lost; the exercise of a graded cell, or of an answer, says so."""
+        exercise = probe.exercise if probe else _grade_id(self.cells[number])
+        if exercise:
+            self.failures[exercise] = outcome.failure
+        if probe:
+            self.replies[exercise] = Reply(exercise, failure=outcome.failure)
+        if outcome.lost:
+            self.events.append(LOST[outcome.failure == "silent"].format(number + 1))
+
+    async def revive(self) -> bool:
+        """Start a fresh kernel and run again in it what worked, less any cell that loses it; whether there was such a cell.
+
+        It ends: each turn leaves out a cell more, and none begins when the submission's time is over.
+        """
+        left_out = False
         while not self.out_of_time():
             await self.kernel.stop()
             self.kernel = await self.start()
-            for number in list(self.worked):
-                await self.execute(self.cells[number]["source"])
-                if not self.kernel.alive():
-                    self.worked.remove(number)  # it worked once, and not again
-                    break
-            else:
-                return
+            culprit, outcome = await self.first_that_loses_it()
+            if culprit is None:
+                break
+            if self.excused(culprit):
+                continue
+            self.note_loss(outcome)
+            self.blame(culprit, outcome)
+            self.worked.remove(culprit)
+            self.unheard.discard(culprit)
+            left_out = True
+        return left_out
+
+    def excused(self, number: int) -> bool:
+        """Whether the kernel was killed by nobody knows whom, for the first time in this cell."""
+        if number in self.suspected or not self.kernel.killed_from_outside():
+            return False
+        self.suspected.add(number)
+        return True
+
+    async def first_that_loses_it(self) -> tuple[int | None, Outcome | None]:
+        """The first cell of those that worked whose replay loses the kernel, and how; None where all work again."""
+        for number in list(self.worked):
+            outcome = await self.execute(self.cells[number]["source"])
+            asked = number in self.unheard or outcome.status == "silent"
+            if not self.kernel.alive() or (asked and not await self.answers()):
+                return number, outcome
+        return None, None
+
+
+LOST = {  # whether it lives on: the event
+    False: "The kernel ended in code cell {}; it was started anew, and what had worked before was run again.",
+    True: "Code cell {} left the kernel unable to answer; it was started anew, without that cell.",
+}
+
+
+def _grade_id(cell: dict) -> str | None:
+    return cell.get("metadata", {}).get("nbgrader", {}).get("grade_id")
 
 
 def _decoded(exercise: str, text: str) -> Reply:
@@ -216,6 +320,7 @@ class _Kernel:
 
     def __init__(self, opened, kernel):
         self.opened, self.kernel, self.client = opened, kernel, kernel.client
+        self.killed_by_us = False
 
     @classmethod
     async def start(cls, zygote: Zygote | None, folder: Path, settings: Settings, hides: tuple[str, ...]) -> "_Kernel":
@@ -231,26 +336,42 @@ class _Kernel:
         """Kill it, if it still runs, with all that it started, and close the connection."""
         await self.opened.__aexit__(None, None, None)
 
+    async def kill(self) -> None:
+        self.killed_by_us = True
+        await self.kernel.kill()
+
+    def killed_from_outside(self) -> bool:
+        """Whether it was killed, not by us nor for a limit: by its own code or from outside, which looks the same."""
+        ended = self.kernel.died.result() if self.kernel.died.done() else None
+        killed = ended is not None and ended.code == KILLED and ended.stopped_by is None
+        return killed and not self.killed_by_us
+
     def why_it_died(self) -> str:
         """A key of FAILURES."""
         ended = self.kernel.died.result() if self.kernel.died.done() else None
         return "memory" if ended and ended.stopped_by == "memory" else "died"
 
-    async def execute(self, code: str, seconds: float, *, expression: str = "", keep: int) -> Outcome:
-        """Run `code` and evaluate `expression`, for at most `seconds`; keep at most `keep` bytes of the output.
+    async def execute(self, code: str, seconds: float, *, silent: bool, keep: int) -> Outcome:
+        """Run `code` for at most `seconds`; keep at most `keep` bytes of its output.
 
-        What only evaluates an expression leaves no trace in the notebook's history.
+        Args:
+            silent: it is an expression, to be evaluated without a trace in the notebook's history.
         """
         outcome, collected = Outcome(), _Outputs(keep)
-        expressions, silent = {EXPRESSION: expression} if expression else {}, not code
         message = self.client.execute(
-            code, silent=silent, store_history=not silent, allow_stdin=False, user_expressions=expressions
+            "" if silent else code,
+            silent=silent,
+            store_history=not silent,
+            user_expressions={EXPRESSION: code} if silent else {},
+            allow_stdin=False,
+            stop_on_error=False,
         )
         deadline, interrupted = time.monotonic() + seconds, False
+        reply, idle_by = None, float("inf")  # what the shell channel says, and when the other one has to say so, too
         while True:
             if time.monotonic() > deadline:
                 if interrupted:
-                    await self.kernel.kill()
+                    await self.kill()
                     break
                 await self.kernel.interrupt()
                 deadline, interrupted = time.monotonic() + INTERRUPT_SECONDS, True
@@ -259,60 +380,68 @@ class _Kernel:
             except Empty:
                 if not self.alive():
                     break
+                if reply is None and (reply := await self._reply(message, 0)) is not None:
+                    idle_by = time.monotonic() + SILENT_SECONDS
+                if time.monotonic() > idle_by:
+                    outcome.status = "silent"
+                    break
                 continue
             except Exception:  # a message that does not even parse is noise of the student's making
                 continue
-            if received.get("parent_header", {}).get("msg_id") != message:
-                continue
             kind, content = received.get("msg_type"), received.get("content")
-            if not isinstance(content, dict):
+            if not (_is_about(received, message) and isinstance(kind, str) and isinstance(content, dict)):
                 continue
             if kind == "status" and content.get("execution_state") == "idle":
                 outcome.status = "error" if outcome.error else "ok"
                 break
             if kind == "error":
                 outcome.error = _error_text(content)
-            reply = (
+            published = (
                 content.get("data", {}).get(MIME)
                 if kind == "display_data" and isinstance(content.get("data"), dict)
                 else None
             )
-            if isinstance(reply, str) and len(reply) <= MAX_REPLY:
-                outcome.reply = outcome.reply or reply
+            if isinstance(published, str) and len(published) <= MAX_REPLY:
+                outcome.reply = outcome.reply or published
             else:
                 collected.add(kind, content)
         if interrupted:
             outcome.status = "timeout"
-        elif outcome.status != "died":
-            reply = await self._shell_reply(message)
-            outcome.error = outcome.error or _expression_error(reply)
-            if _asks_to_exit(reply):
+        elif outcome.status in ("ok", "error"):
+            reply = reply if reply is not None else await self._reply(message, SILENT_SECONDS)
+            if reply is None:
+                outcome.status = "silent"
+            elif _asks_to_exit(reply):
                 outcome.status = "died"
-                await self.kernel.kill()
+                await self.kill()
+            else:
+                outcome.error = outcome.error or _expression_error(reply)
         outcome.outputs = collected.outputs
         return outcome
 
-    async def _shell_reply(self, message: str) -> dict:
-        """The content of the reply that ends an execution; empty when none came, or none that parses."""
-        for _ in range(20):  # a stray reply of an earlier message comes first, at most
+    async def _reply(self, message: str, seconds: float) -> dict | None:
+        """What the shell channel says of an execution within `seconds`; None if nothing."""
+        deadline = time.monotonic() + seconds
+        while True:
             try:
-                reply = await self.client.get_shell_msg(timeout=1)
-            except Exception:
-                return {}
-            if reply.get("parent_header", {}).get("msg_id") == message:
-                content = reply.get("content")
-                return content if isinstance(content, dict) else {}
-        return {}
+                reply = await self.client.get_shell_msg(timeout=max(deadline - time.monotonic(), 0))
+            except Empty:
+                return None
+            except Exception:  # one that does not parse
+                if time.monotonic() > deadline:
+                    return None
+                continue
+            if _is_about(reply, message):  # else it is of an earlier one
+                return reply.get("content") if isinstance(reply.get("content"), dict) else {}
 
 
-def _asks_to_exit(reply: dict) -> bool:
-    """Whether the code called exit() or quit(), which ends the kernel a little later."""
-    payload = reply.get("payload")
-    return isinstance(payload, list) and any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload)
+def _is_about(received: dict, message: str) -> bool:
+    parent = received.get("parent_header")
+    return isinstance(parent, dict) and parent.get("msg_id") == message
 
 
 def _expression_error(reply: dict) -> str:
-    """The error that the expression of an execution ended with, or ""."""
+    """The error that an evaluated expression ended with, or ""."""
     evaluated = reply.get("user_expressions")
     found = evaluated.get(EXPRESSION) if isinstance(evaluated, dict) else None
     return _error_text(found) if isinstance(found, dict) and found.get("status") == "error" else ""
@@ -320,6 +449,12 @@ def _expression_error(reply: dict) -> str:
 
 def _error_text(content: dict) -> str:
     return f"{_text(content.get('ename'))}: {_text(content.get('evalue'))}"[:500]
+
+
+def _asks_to_exit(reply: dict) -> bool:
+    """Whether a reply says that exit() or quit() was called, which ends the kernel a little later."""
+    payload = reply.get("payload", [])
+    return isinstance(payload, list) and any(isinstance(p, dict) and p.get("source") == "ask_exit" for p in payload)
 
 
 class _Outputs:

@@ -113,8 +113,8 @@ def has_score(report: Report) -> bool:
 
 MATTER = ("device", "seed", "cell_seconds", "submission_seconds", "memory_mib", "trust_code")  # settings
 AFTER_THE_SCORE = (  # modules whose text decides no score: a change in them regrades nobody
-    "__main__", "analysis", "archive", "bundle", "cli", "doctor", "export", "farm", "files", "gradebook", "grading",
-    "handin", "ledger", "nbgrader_plugin", "notebooks", "release", "report", "sample",
+    "__main__", "analysis", "archive", "bundle", "cli", "database", "doctor", "export", "farm", "files", "gradebook", "grading",
+    "handin", "identities", "leftovers", "ledger", "nbgrader_plugin", "notebooks", "release", "report", "sample",
 )  # fmt: skip
 
 

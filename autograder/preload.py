@@ -6,7 +6,7 @@ import os
 import sys
 from importlib.abc import MetaPathFinder
 
-# Enough for a kernel; warm.learn finds what a given notebook needs beyond it.
+# Enough for a kernel.
 KERNEL = (
     "autograder.kernel_app", "ipykernel.ipkernel", "ipykernel.zmqshell", "IPython", "tarfile", "pdb", "faulthandler",
     "tornado.platform.asyncio", "zmq.utils.garbage", "IPython.core.debugger", "IPython.core.oinspect",
@@ -33,7 +33,7 @@ def import_all(names):
     for name in names:
         try:
             importlib.import_module(name)
-        except Exception as error:  # a list learnt elsewhere may name what is not here
+        except Exception as error:  # a list may name what is hidden or not installed here
             failed[name] = repr(error)
     return failed
 

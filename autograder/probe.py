@@ -63,9 +63,11 @@ def build(node, tensors, storages):
             check_invariants=False,
         ).requires_grad_(body["requires_grad"])
     if kind == "sparse_csr":
-        return torch.sparse_csr_tensor(
-            below(body["crow"]), below(body["col"]), below(body["values"]), body["size"], check_invariants=False
-        ).requires_grad_(body["requires_grad"])
+        parts = below(body["crow"]), below(body["col"]), below(body["values"])
+        with warnings.catch_warnings():  # "Sparse CSR tensor support is in beta state", once a process
+            warnings.simplefilter("ignore")
+            made = torch.sparse_csr_tensor(*parts, body["size"], check_invariants=False)
+        return made.requires_grad_(body["requires_grad"])
     if kind == "masked":
         from maskedtensor_ref import masked_tensor
 
@@ -149,6 +151,8 @@ def reset_state(seed: int) -> None:
     torch.set_grad_enabled(True)
     torch.use_deterministic_algorithms(False)
     torch.storage._reset_warn_typed_storage_removal()  # torch warns of it once a process: here, once a call
+    # where nobody chose, torch warns of it once a process; and what is checked changes how many operations are counted
+    torch.sparse.check_sparse_tensor_invariants.enable()
 
 
 def observe(
@@ -233,8 +237,41 @@ NEEDS_VALUES = (
     "DataDependentOutputException",
     "DynamicOutputShapeException",
     "cannot be called on meta tensors",
+    "Cannot copy out of meta tensor",
     "torch.nonzero()",
 )
+
+
+NOT_LINKED = "not linked with support for cuda"
+
+
+@contextlib.contextmanager
+def _without_autograd():
+    """Nothing is recorded, and what needs a record raises: on a fake GPU a build without CUDA ends the process at the first
+    operation that autograd records."""
+
+    def refused(*arguments, **options):
+        raise RuntimeError(f"autograd is {NOT_LINKED}")
+
+    transforms = sys.modules.get("torch._functorch.eager_transforms")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(_replaced(torch._C, "_set_grad_enabled", lambda enabled: None))
+        stack.enter_context(_replaced(torch.autograd, "_engine_run_backward", refused))
+        for name in ("grad_increment_nesting", "jvp_increment_nesting"):
+            if hasattr(transforms, name):
+                stack.enter_context(_replaced(transforms, name, refused))
+        yield
+
+
+@contextlib.contextmanager
+def _replaced(owner, name, value):
+    before = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)
 
 
 def on_fake_cuda(function, arguments: dict, driver=None) -> dict | None:
@@ -246,8 +283,11 @@ def on_fake_cuda(function, arguments: dict, driver=None) -> dict | None:
 
     call = function if driver is None else lambda *case: driver(function, *case)
     with FakeTensorMode(allow_non_fake_inputs=False), _quiet("torch._subclasses.fake_tensor"):
-        seen = _elsewhere(call, arguments, "cuda")
-    if "not linked with support for cuda" in seen["message"]:  # brackets and .to() need a build with CUDA, fake or not
+        with _without_autograd() if torch.version.cuda is None else contextlib.nullcontext():
+            seen = _elsewhere(call, arguments, "cuda")
+    if (
+        NOT_LINKED in seen["message"] or "grad" in seen["message"]
+    ):  # brackets, .to() and autograd need a build with CUDA
         seen = _elsewhere(call, arguments, "meta")
         seen["devices"] = ["cuda" if device == "meta" else device for device in seen["devices"]]
     return None if any(sign in f"{seen['raised']}: {seen['message']}" for sign in NEEDS_VALUES) else seen
@@ -544,14 +584,9 @@ def answer(function, question: bytes, failed=None) -> bytes:
     return pack.message(seen=seen)
 
 
-def publish(exercise: str, question: str) -> None:
-    """Answer a question (base64) with the function of this name, and send the reply through the kernel's display channel.
-
-    Raises:
-        KeyError: the notebook has no such name.
-    """
+def publish(function, question: str) -> None:
+    """Answer a question (base64) and send the reply through the kernel's own display channel."""
     from IPython import get_ipython
 
-    shell = get_ipython()
-    text = base64.b64encode(answer(shell.user_ns[exercise], base64.b64decode(question))).decode()
-    shell.display_pub.publish({MIME: text})
+    text = base64.b64encode(answer(function, base64.b64decode(question))).decode()
+    get_ipython().display_pub.publish({MIME: text})

@@ -18,7 +18,8 @@ class Property:
     @property
     def text(self) -> str:
         """What is checked, for an exercise card."""
-        return TEXTS[self.name].format(", ".join(map(str, self.arguments)))
+        said = (str(argument).lstrip("_") for argument in self.arguments)  # aten calls to_dense() _to_dense
+        return TEXTS[self.name].format(", ".join(said))
 
 
 TEXTS = {

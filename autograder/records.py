@@ -70,7 +70,9 @@ FAILURES = {
     "died": "The Python process ended while this was running.",
     "memory": "It used more memory than allowed, so it was stopped.",
     "missing": "Its check cell was not reached.",
-    "silent": "It sent no answer back.",
+    "silent": "It left Python unable to send anything back. Do not close or replace what belongs to the notebook: "
+    "sys.stdout, display, sys.modules, file descriptors and sockets.",
+    "unanswered": "It was called and ended without sending an answer back.",
 }
 
 

@@ -4,6 +4,7 @@ What the release marks is found again by its mark (nbgrader's grade_id) or, wher
 cells (the setup cell, the checks) become what was released; the student's answers and every other cell of theirs stay.
 """
 
+import contextlib
 import copy
 import json
 import re
@@ -11,6 +12,7 @@ from ast import Assign, Call, Expr, Name, dump, get_source_segment
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from .draft import Cell, lines, syntax
@@ -498,3 +500,28 @@ def similarity(cells: Iterable[Cell], release: Release) -> float:
     shared = {cell.grade_id for cell in cells} & set(release.marked)
     texts = {_plain(cell.source) for cell in cells} & release.sources
     return len(shared) + len(texts) / (1 + len(release.sources))
+
+
+# Another lecture's notebook
+
+
+def exercise_marked(mark: dict[str, Any]) -> str:
+    """The id of the exercise whose answer or check a cell with nbgrader's `mark` is; "" for locked cells and others."""
+    id = mark.get("grade_id")
+    if not isinstance(id, str) or not (mark.get("grade") or mark.get("solution")):
+        return ""
+    return id if mark.get("solution") else id.removeprefix("check_")
+
+
+def looks_like(cells: Iterable[Cell], course: Path | None, lecture_name: str) -> str:
+    """The released lecture in `course`, other than this one, that has most in common with a notebook; "" for none."""
+    cells, found = tuple(cells), {}
+    for path in sorted(course.glob("*/*.ipynb")) if course else ():
+        if path.stem != path.parent.name or path.stem == lecture_name:
+            continue
+        with contextlib.suppress(OSError, CourseError):
+            release = release_of(path.read_text(encoding="utf-8"))
+            places, _ = repaired(cells, release)
+            if recognised(places, release):
+                found[path.stem] = similarity(cells, release)
+    return max(found, key=lambda name: found[name], default="")

@@ -8,6 +8,7 @@ sandbox.at_least()             # the same, or Refused below Landlock and seccomp
 import contextlib
 import functools
 import json
+import logging
 import os
 import secrets
 import socket
@@ -20,6 +21,8 @@ from autograder.errors import Refused
 from autograder.limits import Limits
 from autograder.plans import PLANS, Plan
 from autograder.warm import Zygote, ZygoteError, clean
+
+log = logging.getLogger(__name__)
 
 MINIMUM = "landlock"
 SIGNALS_SINCE = landlock.SCOPE_SINCE
@@ -75,6 +78,7 @@ def level():
         if plan.name == "none" or not (why_not := reason_against(plan)):
             return Level(plan.name, (*MISSING[plan.name], *remarks(plan)), why)
         why[plan.name] = why_not
+        log.info("no sandbox level %s here: %s", plan.name, why_not)
     raise AssertionError("the last plan needs nothing")
 
 
@@ -93,6 +97,11 @@ def at_least(minimum=MINIMUM, trust_code=False):
             "trust every submission."
         )
     return found
+
+
+def weakest(levels):
+    """Of several machines' levels the one that holds everywhere."""
+    return max(levels, key=lambda level: list(PLANS).index(level.name))
 
 
 def remarks(plan):

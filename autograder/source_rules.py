@@ -7,6 +7,7 @@ by the probe.
 import ast
 import functools
 from collections.abc import Iterable
+from dataclasses import replace
 
 from .compare import ASPECTS, Difference
 
@@ -19,8 +20,14 @@ LOOPS = {
     ast.DictComp: "a dict comprehension",
     ast.GeneratorExp: "a generator expression",
 }
-LOOP_CALLS = ("tolist", "item", "numpy", "map_", "apply_", "vectorize")
-LOOP_BUILTINS = ("map", "filter", "exec", "eval")
+NO_LOOP = "no Python loop"
+NO_COPY = "no copy of the elements to Python or NumPy"
+NO_CALLS = "no call of a Python function for each element"
+NO_TEXT = "no code inside a text"
+LOOP_CALLS = {  # method: what is asked for instead
+    "tolist": NO_COPY, "item": NO_COPY, "numpy": NO_COPY, "map_": NO_CALLS, "apply_": NO_CALLS, "vectorize": NO_CALLS,
+}  # fmt: skip
+LOOP_BUILTINS = {"map": NO_CALLS, "filter": NO_CALLS, "exec": NO_TEXT, "eval": NO_TEXT}
 
 
 def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) -> Difference | None:
@@ -33,7 +40,7 @@ def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) ->
     if any(wanted.name == "no_loops" for wanted in properties):
         for part in parts:
             if found := _loop(part):
-                return _differs("no Python loop", found + _elsewhere(part, name))
+                return replace(found, got=found.got + _elsewhere(part, name))
     for part in parts:
         for node in ast.walk(part):
             if (used := _name(node)) in forbidden:
@@ -85,8 +92,41 @@ def _reached(trees, name):
         if current in reached:
             continue
         reached[current] = [*([last[current]] if current in last else []), *nested.get(current, [])]
-        waiting += [n.id for node in reached[current] for n in ast.walk(node) if isinstance(n, ast.Name)]
+        waiting += sorted(set().union(*map(_taken, reached[current])))
     return [node for nodes in reached.values() for node in nodes]
+
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def _taken(node):
+    """The names that a definition takes from outside: a function's own variables are no mention of namesakes elsewhere."""
+    taken, waiting = set(), [(node, frozenset())]  # a stack: a sum of a thousand terms is a thousand levels deep
+    while waiting:
+        node, own = waiting.pop()
+        if isinstance(node, ast.Name):
+            taken |= {node.id} - own
+        inside = {}  # the body; defaults, annotations and decorators are looked up outside
+        if isinstance(node, FUNCTIONS):
+            inside = dict.fromkeys(node.body if isinstance(node.body, list) else [node.body], own | _own(node))
+        waiting += [(child, inside.get(child, own)) for child in ast.iter_child_nodes(node)]
+    return taken
+
+
+def _own(function):
+    """The parameters of a function, and what it assigns in its own scope."""
+    given = function.args
+    own = {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg) if a}
+    waiting, outside = list(function.body) if isinstance(function.body, list) else [function.body], set()
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            outside |= set(node.names)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            own.add(node.id)
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):  # another scope
+            waiting += ast.iter_child_nodes(node)
+    return own - outside
 
 
 def _defines(node):
@@ -98,13 +138,14 @@ def _defines(node):
 
 
 def _loop(part):
+    """The first loop over elements in a part of the code, as a Difference."""
     for node in ast.walk(part):
         if type(node) in LOOPS:
-            return f"{LOOPS[type(node)]} in line {node.lineno}"
+            return _differs(NO_LOOP, f"{LOOPS[type(node)]} in line {node.lineno}")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOOP_CALLS:
-            return f".{node.func.attr}() in line {node.lineno}"
+            return _differs(LOOP_CALLS[node.func.attr], f".{node.func.attr}() in line {node.lineno}")
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in LOOP_BUILTINS:
-            return f"{node.func.id}() in line {node.lineno}"
+            return _differs(LOOP_BUILTINS[node.func.id], f"{node.func.id}() in line {node.lineno}")
     return None
 
 

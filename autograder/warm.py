@@ -71,7 +71,7 @@ class Zygote:
         """Start a zygote and wait until it is warm (seconds).
 
         Args:
-            modules: what to import; see learn.
+            modules: what to import.
             hides: packages that cannot be imported in its kernels.
             device: "cpu", or "cuda" to let kernels use the GPU.
             uid: whom it becomes if we are root; by default a number derived from this process.

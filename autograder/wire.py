@@ -76,14 +76,25 @@ def _message(tensors, meta) -> bytes:
 def probe_code(exercise: str, question: bytes) -> str:
     """The Python expression that, evaluated in a kernel, answers `question` with the function named `exercise`.
 
-    The reply goes out on the kernel's display channel; a missing function is a KeyError. It is no cell: IPython would take
-    10 ms to read its text, and show it to whatever the student's code has put between text and execution. The probe
-    comes compiled, so the kernel has to be of this version of Python.
+    The reply goes out on the kernel's display channel; a missing function is a KeyError.
+    """
+    return _publishing(f"__import__('IPython').get_ipython().user_ns[{exercise!r}]", question)
+
+
+def echo_code(word: str) -> str:
+    """The expression that answers as a probe does, tensors included, with nothing of the student's: its reply holds `word` backwards."""
+    return _publishing("lambda word, x: (word[::-1], x + 1)", pack_question([(word, torch.ones(2))], ["word", "x"]))
+
+
+def _publishing(function: str, question: bytes) -> str:
+    """An expression, not a cell: IPython would take 10 ms to read its text, and show it to the student's AST transformers.
+
+    The probe comes compiled, so the kernel has to be of this version of Python.
     """
     text = base64.b64encode(question).decode()
     return (
         "(lambda space: (__import__('builtins').exec(__import__('marshal').loads(__import__('zlib').decompress("
-        f"__import__('base64').b64decode({_compiled_probe()!r}))), space), space['publish']({exercise!r}, {text!r}))[1])"
+        f"__import__('base64').b64decode({_compiled_probe()!r}))), space), space['publish']({function}, {text!r}))[1])"
         "({'__name__': 'probe'})"
     )
 

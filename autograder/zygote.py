@@ -174,9 +174,12 @@ class Server:
 
     def request(self):
         """Fork a kernel; an empty message means that the supervisor is gone."""
-        message, descriptors, _, _ = socket.recv_fds(
-            self.control, LARGEST_MESSAGE, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
-        )
+        try:
+            message, descriptors, _, _ = socket.recv_fds(
+                self.control, LARGEST_MESSAGE, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
+            )
+        except ConnectionResetError:
+            message = b""
         if not message:
             return self.control.close()
         connection = socket.socket(fileno=descriptors[0])
@@ -221,7 +224,10 @@ class Server:
 
     def message(self, kernel):
         """Send the signal that the supervisor asks for; kill where it has hung up."""
-        message = kernel.connection.recv(LARGEST_MESSAGE)
+        try:
+            message = kernel.connection.recv(LARGEST_MESSAGE)
+        except ConnectionResetError:  # it was killed with a message of ours unread
+            message = b""
         if not message:
             self.epoll.unregister(kernel.connection)
         number = json.loads(message)["signal"] if message else signal.SIGKILL

@@ -15,10 +15,12 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import torch
 
 from autograder import linux
@@ -28,6 +30,7 @@ from autograder.settings import load_settings
 
 ROOT = Path(__file__).parents[1]
 OURS, NBGRADER = "autograder grade", "nbgrader autograde"
+MEMORY_SECONDS = 2.0
 OWN_LECTURE = (
     "90_engine"  # six exercises: linear, cross-entropy, gradient of the MSE, a module, 200 steps of SGD, a plot
 )
@@ -44,12 +47,13 @@ c.Autograde.autograde_preprocessors = [
 
 @dataclass(frozen=True)
 class Row:
-    """One class graded: seconds of wall time, and of CPU time of all processes together."""
+    """One class graded: seconds of wall time, and of all processes together CPU seconds and the most memory in MiB."""
 
     grader: str
     size: int
     wall: float
     cpu: float
+    memory: float
 
 
 def main() -> None:
@@ -159,16 +163,40 @@ def floor_seconds(course: Path, lecture: str, forks: int = 10) -> float:
 
 
 def timed(grader: str, size: int, course: Path, arguments: list[str]) -> Row:
-    """Wall time of a command, and CPU time of all it started, orphans too: they are handed to this process."""
+    """Wall time of a command, CPU time of all it started (orphans too: they are handed to this process), peak memory."""
     linux.prctl(linux.SET_CHILD_SUBREAPER, 1)
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    run(course, arguments)
+    with peak_memory() as peak:
+        run(course, arguments)
     wall = time.perf_counter() - started
     with contextlib.suppress(ChildProcessError):
         while True:
             os.wait()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return Row(grader, size, wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Row(grader, size, wall, cpu, max(peak))
+
+
+@contextlib.contextmanager
+def peak_memory():
+    """A list that fills with the memory of all descendants, shared pages counted once, in MiB, every two seconds."""
+    seen, done = [0.0], threading.Event()
+
+    def watch():
+        while not done.wait(MEMORY_SECONDS):
+            total = 0
+            for process in psutil.Process().children(recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    total += process.memory_full_info().pss
+            seen.append(total / 2**20)
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        yield seen
+    finally:
+        done.set()
+        watching.join()
 
 
 def run(course: Path, arguments: list[str]) -> None:
@@ -194,10 +222,13 @@ def page(rows: list[Row], floor: float, lecture: str) -> str:
         "Both write a gradebook; CPU is of all processes of the command. Seconds are of this machine in this run: "
         "compare them with each other only.",
         "",
-        "| submissions | grader | wall s | wall s each | CPU s each |",
-        "| ---: | --- | ---: | ---: | ---: |",
+        "| submissions | grader | wall s | wall s each | CPU s each | peak memory MiB |",
+        "| ---: | --- | ---: | ---: | ---: | ---: |",
     ]
-    lines += [f"| {r.size} | {r.grader} | {r.wall:.1f} | {r.wall / r.size:.2f} | {r.cpu / r.size:.2f} |" for r in rows]
+    lines += [
+        f"| {r.size} | {r.grader} | {r.wall:.1f} | {r.wall / r.size:.2f} | {r.cpu / r.size:.2f} | {r.memory:.0f} |"
+        for r in rows
+    ]
     for size in sorted({r.size for r in rows}):
         by = {r.grader: r for r in rows if r.size == size}
         if len(by) == 2:

@@ -73,27 +73,58 @@ def _explorer(controls, draw, states, after=lambda: None):
     for control in controls.values():
         control.observe(redraw, names="value")
     redraw()
-    return Explorer(states, controls, ipywidgets.VBox([*controls.values(), view]))
+    sliders = sum(hasattr(control, "readout") for control in controls.values())
+    return Explorer(states, controls, ipywidgets.VBox([*controls.values(), _naming(sliders), view]))
+
+
+NAMES = """
+(function wait(tries) {
+    const box = element.closest(".widget-vbox");
+    const handles = box ? [...box.querySelectorAll("[role=slider]")] : [];
+    for (const handle of handles) {
+        const row = handle.closest(".widget-slider");
+        handle.setAttribute("aria-label", row.querySelector(".widget-label").textContent);
+        const number = row.querySelector("[contenteditable]");
+        number?.setAttribute("role", "textbox");
+        number?.setAttribute("aria-label", handle.getAttribute("aria-label") + ", typed");
+    }
+    if (tries && handles.length < WANTED) setTimeout(wait, 100, tries - 1);
+})(300);
+"""  # the rows appear one by one, so it looks for half a minute until all of them are there
+
+
+def _naming(sliders):
+    """An invisible part of the box that names its sliders: ipywidgets shows their descriptions and names nothing with them.
+
+    Source: w3.org/WAI/ARIA/apg/patterns/slider: a slider is labelled by aria-label where its label is not tied to it.
+    """
+    script = NAMES.replace("WANTED", str(sliders))
+    shown = {"output_type": "display_data", "data": {"application/javascript": script}, "metadata": {}}
+    return ipywidgets.Output(outputs=(shown,), layout={"display": "none"})
 
 
 def _slider(description, value, least, most):
-    """A slider for whole numbers; its description is also its name for a screen reader."""
-    style = {"description_width": "9em"}
-    return ipywidgets.IntSlider(value, least, most, description=description, style=style, layout={"width": "30em"})
+    """A slider for whole numbers."""
+    return ipywidgets.IntSlider(value, least, most, **_named(description))
 
 
 def _decimal(description, value, least, most, step):
-    style = {"description_width": "9em"}
-    return ipywidgets.FloatSlider(
-        value, min=least, max=most, step=step, description=description, style=style, layout={"width": "30em"}
-    )
+    return ipywidgets.FloatSlider(value, min=least, max=most, step=step, **_named(description))
 
 
 def _menu(description, options, value):
-    style = {"description_width": "9em"}
-    return ipywidgets.Dropdown(
-        options=options, value=value, description=description, style=style, layout={"width": "30em"}
-    )
+    return ipywidgets.Dropdown(options=options, value=value, **_named(description))
+
+
+def _box(description):
+    """A box to tick, as wide as its words: ipywidgets would cut them off."""
+    return ipywidgets.Checkbox(False, description=description, tooltip=description, layout={"width": "max-content"})
+
+
+def _named(description):
+    """What every control with a label in front has; without a tooltip "null" would come up under the mouse."""
+    style, layout = {"description_width": "9em"}, {"width": "30em"}
+    return {"description": description, "tooltip": description, "style": style, "layout": layout}
 
 
 def explore_strides(cells=12, size=(3, 4), stride=(4, 1), offset=0):
@@ -151,9 +182,7 @@ def explore_index(a, indices, write=None, name="a"):
         return Explorer(states, {})
     controls = {"chosen": _menu("index", [(f"{name}[{code_of(i)}]", k) for k, i in enumerate(indices)], 0)}
     if write is not None:
-        controls["writing"] = ipywidgets.Checkbox(
-            False, description=f"write {write} to the first element of the result"
-        )
+        controls["writing"] = _box(f"write {write} to the first element of the result")
 
     def draw(chosen, writing=False):
         return index_overlay(a, indices[chosen], write if writing else None, name)
@@ -240,7 +269,7 @@ def explore_mask(data, mask, function=None, name="x", called="f"):
     states = stacked(f"Mask grid of {name}, as given and poisoned", [draw(False), draw(True)])
     if ipywidgets is None:
         return Explorer(states, {})
-    return _explorer({"poison": ipywidgets.Checkbox(False, description="put NaN under the mask")}, draw, states)
+    return _explorer({"poison": _box("put NaN under the mask")}, draw, states)
 
 
 def explore_layouts(rows=4, columns=6):

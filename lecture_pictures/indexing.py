@@ -109,7 +109,7 @@ def _nested(values):
 def _kinds(index):
     """Each part of an index, and what NumPy's rules call it."""
     for part in index if isinstance(index, tuple) else (index,):
-        yield f"{code_of(part)}: {_kind(part)}"
+        yield f"{code_of(part)} is {_kind(part)}"  # of a lone slice the code is a colon
 
 
 def _kind(part):

@@ -274,6 +274,8 @@ class MaskedTensor(Tensor):
         if name == "_sparse_coo_tensor_with_dims_and_tensors":  # torch.sparse_coo_tensor asks no __torch_function__
             size, indices, values = args[2:5]
             return dressed(sparse_coo_tensor(func, indices, undressed(values), size), cls)
+        if name == "is_pinned":  # asked by torch.sparse_coo_tensor where invariants are checked
+            return args[0]._pair.data.is_pinned()
         if torch._C._current_graph_task_id() == -1 and name not in KEEPING:
             raise NotImplementedError(
                 f"{func} reached a MaskedTensor from below torch's functions, where its rule cannot be asked "

@@ -45,11 +45,17 @@ print("torch is the course's release: ", torch.__version__.startswith("2.13"))
 # %% [markdown]
 # ## One exercise, worked through together
 #
+# A **tensor** is a grid of numbers. The task: write a function that takes a tensor `x` and returns a new one in which
+# every number is one larger. `x` itself stays as it was.
+#
 # {{card plus_one}}
 #
+# A card like this one stands above each exercise. Some of its words come later in the course (“view or copy” and
+# “strides” in lecture 01): what torch's own functions give you is right in these points unless a check says no.
+#
 # **Red.** Here is a first attempt. It is wrong on purpose: run the cell and read the table from top to bottom.
-# The first rows show the smallest input that fails, the last ones what to do next. (`try` keeps the notebook going;
-# your own check cells have none.)
+# The first rows show the smallest input that fails, the last ones what to do next. (`x = 7, shape ()` is a tensor of a
+# single number, without rows and columns. `try` keeps the notebook going; your own check cells have none.)
 
 
 # %% concepts=["L-G"]
@@ -92,7 +98,8 @@ check(plus_one)
 # answer and run both cells again, as often as you like.
 #
 # **Where it breaks.** A check looks at the function *as it is in memory*. After a change, run the exercise's cell
-# first, then the check. When the two seem to disagree, use *Restart Kernel and Run All Cells* from the Kernel menu.
+# first, then the check. If Python says `NameError: name 'plus_one' is not defined`, that cell has not run yet. When
+# the two seem to disagree, use *Restart Kernel and Run All Cells* from the Kernel menu.
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 3 minutes.** Let everybody reach the ✓ before you go on; walk around once. Common answers: “I ran the

@@ -113,7 +113,7 @@ def _(x):
     return x
 
 
-@plus_one.wrong("X-plus_one-3", "The function shows the result but gives nothing back. End with `return`, not `print`.")
+@plus_one.wrong("X-plus_one-3", "The function gives nothing back: `print` only shows a result. End with `return`.")
 def _(x):
     print(x + 1)
 
@@ -256,6 +256,17 @@ def _(value):
     import torch
 
     return torch.tensor(value, dtype=torch.float64).expand(2, 3)
+
+
+@two_by_three.wrong(
+    "X-two_by_three-8",
+    "The type is float64, but without `dtype` torch takes a float as float32 first, and that keeps only about seven "
+    "digits. `.double()` afterwards cannot bring them back: name the type where the tensor is made.",
+)
+def _(value):
+    import torch
+
+    return torch.full((2, 3), value).double()
 
 
 @two_by_three.right

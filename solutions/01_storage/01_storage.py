@@ -66,7 +66,9 @@ predict("R3", "c")
 # **stride** for each dimension: how many cells further the next index lies. `dtype` says how many bytes a cell has,
 # `device` where it is.
 #
-# Run the cell and compare its numbers with the picture. Then write exercise 1.1 (objective 1).
+# Brackets take one slice for each dimension, as with a Python list: `a[1:3, 1:3]` is rows 1 and 2, and of them columns
+# 1 and 2. (Lecture 02 is about brackets.) Run the cell and compare its numbers with the picture. Then write exercise
+# 1.1 (objective 1).
 #
 # **Rule.** Tensor = storage + offset + sizes + strides. Offset and strides count elements; storages count bytes.
 #
@@ -175,7 +177,8 @@ check(flat_index)
 
 # %% [markdown]
 # Your formula is what torch does. `as_strided` takes sizes, strides and an offset as they are, so a window of one
-# element at your cell must show the element that the index finds:
+# element at your cell must show the element that the index finds. (`arange(24)` counts from 0 to 23, `view(2, 3, 4)`
+# lays the numbers out in this shape, `transpose(0, 2)` swaps dimensions 0 and 2.)
 
 # %% concepts=["L-09"]
 t = torch.arange(24).view(2, 3, 4).transpose(0, 2)[1:, ::2]
@@ -258,6 +261,10 @@ print("torch:", torch.empty_strided(size, stride).is_contiguous())
 
 # %%
 predict("P3", "b")
+
+# %% [markdown]
+# Look at the last two lines. (`randn` makes random numbers, the same ones after the same `manual_seed`; `exp` computes
+# eˣ of each.)
 
 # %% concepts=["L-05", "L-10"] facts=["F-07", "F-09"]
 torch.manual_seed(0)
@@ -673,7 +680,7 @@ values = {"c": c, "nc": c.t()}
 pairs = [("nc @ nc", "c @ c"), ("nc + 1", "c + 1"), ("nc + c", "c + c"), ("nc.reshape(-1)", "c.reshape(-1)")]
 print(f"{'statement':15} {'median':>9} {'IQR':>9}    {'statement':15} {'median':>9} {'IQR':>9}   ratio of medians")
 for pair in pairs:
-    m, n = [Timer(s, globals=values, num_threads=1).blocked_autorange(min_run_time=0.4) for s in pair]
+    m, n = [Timer(s, globals=values, num_threads=1).blocked_autorange(min_run_time=0.1) for s in pair]
     shown = [f"{s:15} {1e3 * t.median:6.3f} ms {1e3 * t.iqr:6.3f} ms" for s, t in zip(pair, (m, n), strict=True)]
     print("    ".join(shown), f"{m.median / n.median:10.1f}")
 
@@ -813,5 +820,9 @@ print(m)
 # | median, IQR | the middle one of many times; how far apart the middle half of them lies |
 #
 # More: the documentation of torch on *tensor views* and on `torch.Tensor.view`, `reshape` and `as_strided`.
-#
+
+# %%
+print(check.progress())
+
+# %% [markdown]
 # Next: **02 · Indexing, views, copies**: which brackets give a view, and which a copy.

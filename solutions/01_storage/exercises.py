@@ -74,7 +74,8 @@ retrieval_write = prediction(
 
 prediction_transpose = prediction(
     "P1",
-    "`a` is a 1000×1000 tensor. How many numbers does `a.t()` move in memory?",
+    "`a` is a 1000×1000 tensor, and `a.t()` is its transpose: rows become columns. How many numbers does `a.t()` "
+    "move in memory?",
     {
         "a": ("none", "Right: only sizes and strides are swapped, four numbers outside of the storage."),
         "b": (
@@ -2134,7 +2135,8 @@ def _(x, y):
 
 @overlaps.wrong(
     "M06",
-    "Equal `data_ptr()` means that both begin with the same element. They can also meet further on.",
+    "This says True only where both begin with the same element, which is when their `data_ptr()` is equal. They can "
+    "also meet further on.",
 )
 def _(x, y):
     return x.numel() > 0 and x.data_ptr() == y.data_ptr()

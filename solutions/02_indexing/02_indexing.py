@@ -128,6 +128,9 @@ small = torch.arange(12).view(3, 4)
 index_overlay(small, small % 5 == 0, name="small", result="fives")
 
 # %% [markdown]
+# (The picture uses two words of NumPy's: an index is *basic* if it consists of numbers and slices, and *advanced* if
+# there is a list, a tensor of positions or a mask in it.)
+#
 # **Rule.** Bools say *whether*, integers say *where*. A mask of the shape of `a` walks through `a` row by row, keeps
 # what is True, and puts it into one dimension, as a copy.
 #
@@ -329,7 +332,8 @@ print("c is b:", c is b)
 # at what a write does. If you have a running kernel, choose another index in the menu.
 
 # %%
-explore_index(small, [(1, slice(None)), ([1],), (slice(0, 3, 2), slice(1, 3)), ([0, 2], slice(1, 3))], write=99)
+indices = [(1, slice(None)), ([1],), (slice(0, 3, 2), slice(1, 3)), ([0, 2], slice(1, 3))]
+explore_index(small, indices, write=99)
 
 # %% [markdown]
 # **Rule.** One list, tensor of positions or mask anywhere in the index, and the whole result is a copy.
@@ -499,7 +503,8 @@ print("counts[places] += 1:", counts)
 # %% [markdown]
 # Python turns that line into three steps: read `counts[places]`, which is a *copy* with four elements; add 1 to each;
 # write the four back. Place 1 is written three times, each time with 0 + 1. Two functions add for each of them
-# instead:
+# instead. `index_put_` takes a tuple, with one tensor of places for each dimension; `scatter_add_` takes the number of
+# the dimension in which the places count, here 0:
 
 # %%
 ones = torch.ones_like(places)
@@ -728,7 +733,7 @@ check(rearranged)
 
 # %% [markdown] facts=["F-24"]
 # **Where it breaks.** A view is cheap to make and may be dear to keep: it holds the whole storage. The next cell
-# counts bytes. The one after it measures time, each statement many times over: the copy moves half a million numbers,
+# counts bytes. The one after it measures time, each statement in five rounds: the copy moves half a million numbers,
 # the view none.
 
 # %% facts=["F-24"]
@@ -738,8 +743,9 @@ print("two elements, clone:", big[0, :2].clone().untyped_storage().nbytes(), "by
 
 # %% tags=["nbval-ignore-output"] reason="It shows times, which differ from run to run."
 for statement in ("big[:, ::2]", "big[:, ::2].clone()"):
-    took = Timer(statement, globals={"big": big}, num_threads=1).blocked_autorange(min_run_time=0.2)
-    print(f"{statement:20} median {took.median * 1e6:8.1f} µs, spread (IQR) {took.iqr * 1e6:.1f} µs")
+    timer = Timer(statement, globals={"big": big}, num_threads=1)
+    times = sorted(1e6 * timer.timeit(5).mean for _ in range(5))
+    print(f"{statement:20} median {times[2]:8.1f} µs, from {times[0]:.1f} to {times[-1]:.1f} µs")
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 9 minutes.** Board: the storage of x as a strip, two frames for the rows, and the write running from
@@ -751,7 +757,8 @@ for statement in ("big[:, ::2]", "big[:, ::2].clone()"):
 #
 # A mask says which numbers count. Then there are three stories, and each has its tool: take only those that count
 # (`x[mask]`), put a fixed number in place of the others (`masked_fill`), or compute something that must not touch the
-# others (`where`).
+# others (`where`). `masked_fill` fills where its mask is True, so it gets `~mask`: `~` turns every True into False and
+# back.
 #
 # What is hidden may be NaN, infinite or illegal for what you compute. Look at the result *and at the gradient*: the
 # number for each element of x that says by how much the sum of the result moves when that element moves.

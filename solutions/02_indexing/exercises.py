@@ -538,6 +538,16 @@ def _(x, rows, cols):
     x[rows, cols] = 0
 
 
+@zero_block.wrong(
+    "X-2.4-8",
+    "The second pair of brackets counts rows again: in x[rows][cols] both slices are about rows. One pair of brackets "
+    "takes both, rows first: x[rows, cols].",
+)
+def _(x, rows, cols):
+    x[rows][cols] = 0
+    return x
+
+
 @zero_block.right
 def _(x, rows, cols):
     x[rows, cols].zero_()
@@ -762,7 +772,7 @@ def _(shape, index):
 def _(shape, index):
     import torch
 
-    return tuple(torch.empty(shape, device="meta")[index].shape)
+    return tuple(torch.empty(shape)[index].shape)
 
 
 @result_shape.wrong(
@@ -1103,6 +1113,19 @@ def _(values, bins):
     return torch.bincount(values, minlength=bins)
 
 
+@histogram.wrong(
+    "X-2.7-7",
+    "All counts are still 0. Without an underscore at the end, scatter_add and index_put leave counts as they were and "
+    "return a new tensor. Return that one, or use scatter_add_ or index_put_.",
+)
+def _(values, bins):
+    import torch
+
+    counts = torch.zeros(bins, dtype=torch.int64)
+    counts.scatter_add(0, values, torch.ones_like(values))
+    return counts
+
+
 @histogram.right
 def _(values, bins):
     import torch
@@ -1151,7 +1174,7 @@ def _(rng):
     yield rng.matrix(3, 3), [0, 2], [0, 1], -1
     yield rng.matrix(3, 4), [0, 1], [0, 2, 3], -5
     yield rng.matrix(2, 3), [0], [2], -2
-    yield rng.matrix(2, 3), [0, 1], [0, 3], -1  # there is no column 3
+    yield rng.matrix(2, 3), [0, 1], [0, -4], -1  # there is no column -4
     yield rng.matrix(4, 3), [2, 0], [-1], -4
     yield rng.matrix(2, 2), [0, 7], [1, 0], -1
     yield rng.matrix(3, 3).t(), [0, 2], [0, 2], -7
@@ -1159,6 +1182,8 @@ def _(rng):
     yield rng.matrix(2, 2), [1], [], -1
     yield rng.matrix(3, 3), [1, 1, 0], [2, 2], -3
     yield rng.matrix(3, 5, dtype=torch.int64), [-3, 1], [4, 0, 1], -8
+    yield rng.matrix(2, 2), [0, -3], [1, 0], -1  # there is no row -3
+    yield rng.matrix(2, 3), [0, 1], [0, 3], -1
     for _ in range(10):
         m, n = rng.integer(2, 5), rng.integer(2, 5)
         rows = rng.permutation(m)[: rng.integer(1, m)].tolist()
@@ -1243,6 +1268,20 @@ def _(x, rows, cols, value):
     grid = torch.tensor(rows, dtype=torch.int64)[:, None], torch.tensor(cols, dtype=torch.int64)
     x[grid]
     x[grid] = value
+
+
+@set_grid.wrong(
+    "X-2.8-6",
+    "Positions can be too small as well: below minus the number of rows or columns there is nothing, and the error then "
+    "comes in the middle of the write. Look at both ends, or read x[grid] first.",
+)
+def _(x, rows, cols, value):
+    import torch
+
+    if any(row >= x.shape[0] for row in rows) or any(col >= x.shape[1] for col in cols):
+        raise IndexError("a position lies outside of x")
+    x[torch.tensor(rows, dtype=torch.int64)[:, None], torch.tensor(cols, dtype=torch.int64)] = value
+    return x
 
 
 @set_grid.right
@@ -1748,6 +1787,21 @@ def _(x, mask, story):
         return x[mask]
     filled = x.masked_fill(~mask, 0)
     return filled if story == "fill" else filled.log()
+
+
+@select.wrong(
+    "X-2.11-5",
+    "It is the other way round: masked_fill fills where its mask is True, and here True means that the element counts. "
+    "Turn the mask round with ~.",
+)
+def _(x, mask, story):
+    import torch
+
+    if story == "only":
+        return x[mask]
+    if story == "fill":
+        return x.masked_fill(mask, 0)
+    return torch.where(mask, x, 1).log()
 
 
 @select.right

@@ -13,6 +13,7 @@ import io
 import json
 import os
 import re
+import socket
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -757,11 +758,11 @@ def no_cells(handed):
     return b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
 
 
-@edited("ungradable", "None of the exercises", "another one")
+@edited("ungradable", "None of the exercises", "it has softmax, which 02_indexing lacks")
 def another_lectures_notebook(notebook):
     other = copy.deepcopy(checks(notebook)[0])
     other["source"], other["metadata"]["nbgrader"]["grade_id"] = "check(softmax)", "check_softmax"
-    notebook["cells"] = [notebook["cells"][0], other]
+    notebook["cells"] = [setup(notebook), other]
 
 
 @edited("ungradable", "written in R")
@@ -918,16 +919,63 @@ def links_out_of_the_folder(folder, handed):
     (folder / "up").symlink_to(folder.parent.parent, target_is_directory=True)
 
 
-@broken("ungradable", "only a link")
+@broken("ungradable", "02_indexing.ipynb is a link, and links are not followed")
 def notebook_is_a_link(folder, handed):
     elsewhere = write(folder.parent.parent / ".elsewhere", handed, "x.ipynb")
     (folder / f"{folder.name}.ipynb").symlink_to(elsewhere)
 
 
-@broken("repaired", "links are not followed")
-def a_pipe_among_the_files(folder, handed):
+@broken("repaired", "pipe was left out: it is a pipe", "door was left out: it is a socket")
+def a_pipe_and_a_socket_among_the_files(folder, handed):
     write(folder, handed)
     os.mkfifo(folder / "pipe")
+    listen_at(folder / "door")
+
+
+def listen_at(path):
+    """Leave a socket behind at a path that may be longer than a socket's may be."""
+    before = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(path.parent)
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path.name)
+    finally:
+        os.fchdir(before)
+        os.close(before)
+
+
+@broken("ungradable", "02_indexing.ipynb is a pipe", "no notebook in it")
+def notebook_is_a_pipe(folder, handed):
+    os.mkfifo(folder / f"{folder.name}.ipynb")
+
+
+@broken("ungradable", "02_indexing.ipynb is a socket")
+def notebook_is_a_socket(folder, handed):
+    listen_at(folder / f"{folder.name}.ipynb")
+
+
+@broken("ungradable", "02_indexing.ipynb is a folder")
+def notebook_is_a_folder(folder, handed):
+    (folder / f"{folder.name}.ipynb").mkdir()
+
+
+@broken("ungradable", "02_indexing.ipynb is a folder")
+def notebook_is_a_folder_with_something_in_it(folder, handed):
+    write(folder / f"{folder.name}.ipynb", handed, "notebook.xml")
+
+
+@broken("graded")
+def notebook_in_a_folder_that_is_called_like_it(folder, handed):
+    write(folder / f"{folder.name}.ipynb", handed, f"{folder.name}.ipynb")
+
+
+@broken("repaired", "2 notebooks; a.ipynb was graded, not b.ipynb")
+def two_notebooks_of_the_lecture_one_empty(folder, handed):
+    empty = json.loads(handed)
+    for cell in answers(empty)[1:]:
+        empty["cells"].remove(cell)
+    os.utime(write(folder, handed, "a.ipynb"), (1, 1))
+    os.utime(write(folder, json.dumps(empty), "b.ipynb"), (2, 2))
 
 
 @broken("graded")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 
-from autograder.errors import CourseError, EngineError
+from autograder.errors import CourseError, EngineError, Refused
 from autograder.records import Report, Verdict
 
 WARM = []
@@ -30,9 +30,14 @@ def seen(lecture, settings, seed):
         "mode": oct(lecture.folder.parent.stat().st_mode & 0o777),
         "folder": str(lecture.folder),
         "solutions": str(settings.solutions),
+        "settings": repr(settings),
         "seed": str(seed),
         "warm": " ".join(WARM),
     }
+
+
+def raise_(error, *_):
+    raise error
 
 
 @contextmanager
@@ -40,6 +45,14 @@ def warm(lecture, settings):
     WARM.append(lecture.name)
     yield
     Path(settings.out, f"cooled-{os.getpid()}").touch()
+
+
+@contextmanager
+def warm_the_first(lecture, settings):
+    """Only the first worker can be set up."""
+    if not _once(settings.out / "the first"):
+        raise Refused("there is no sandbox here")
+    yield
 
 
 def _once(path):

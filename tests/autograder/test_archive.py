@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.archive import LMS, Row, collect, identities
+from autograder.archive import LMS, Row, collect
 from autograder.errors import EngineError, UsageError
 from autograder.exercises import Lecture
+from autograder.identities import Identity, identities
 from autograder.intake import find, handed_in_at, read
 from autograder.settings import load_settings
 
@@ -109,7 +110,7 @@ def test_the_names_of_every_lms_are_understood_without_being_told_which(name, ex
         (row,) = [row for row in rows if row.target]
         assert (row.student, row.name, row.lms_id, row.target) == (student, who, number, f"{student}/{LECTURE}/{path}")
     assert submitted(course)[f"{student}/{LECTURE}/{path}"] == b"content"
-    assert identities(course.out, LECTURE)[student]["lms_id"] == number
+    assert identities(course.out, LECTURE)[student].lms_id == number
     assert row.late == ("late_" in name.lower())
 
 
@@ -152,9 +153,9 @@ def test_blackboards_receipt_tells_a_user_whose_name_has_an_underscore(zipped, c
     stem = "Week 2_a_lee_attempt_2024-01-02-03-04-05"
     rows = collect(zipped({f"{stem}.txt": RECEIPT, f"{stem}_{N}": NOTEBOOK}), LECTURE, course)
     assert targets(rows) == {f"a_lee/{LECTURE}/{N}"} and {row.name for row in rows} == {"Ann Lee"}
-    assert identities(course.out, LECTURE)["a_lee"] == {
-        "lms": "blackboard", "lms_id": "a_lee", "name": "Ann Lee", "handed_in": "2024-01-02T03:04:05", "late": ""
-    }  # fmt: skip
+    assert identities(course.out, LECTURE)["a_lee"] == Identity(
+        "blackboard", "a_lee", "Ann Lee", "2024-01-02T03:04:05", ""
+    )
 
 
 def test_a_student_with_a_receipt_only_is_there_with_nothing(zipped, course):

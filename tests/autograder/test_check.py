@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 
 from autograder import check as check_module
 from autograder import checks, checks_writer
@@ -102,51 +103,27 @@ def test_predictions_and_hints_are_noted(check, tmp_path):
     assert noted == {"predictions": {asked.id: [asked.answer]}, "hints": {"every_kth_of_last_row": [1]}}
 
 
-@pytest.mark.parametrize("typed", ["B", " b ", "b)"])
-def test_a_letter_counts_however_it_is_typed(check, shown, typed):
-    asked = check.predictions[LECTURE.predictions[0].id]
-    check.predict(LECTURE.predictions[0].id, typed)
-    assert asked["choices"]["b"][1] in repr(shown[0])
+def test_a_known_slip_is_told_beside_its_line_also_in_a_class(check, shown):
+    class Positive(torch.nn.Module):
+        def forward(self, x):
+            return x if x > 0 else 0 * x
+
+    kind = type("MyReLU", (Positive,), {"functional": staticmethod(Positive().forward)})
+    course = Path(__file__).parents[2] / "course" / "03_activations"
+    with pytest.raises(CheckFailed, match="ambiguous"):
+        Checker("03_activations", course)(kind)
+    rows = dict(shown[0].rows)
+    assert rows["in your code"].endswith(": `return x if x > 0 else 0 * x`") and "several answers" in rows["next step"]
 
 
-def test_a_letter_that_is_no_choice_is_told_so_and_noted_nowhere(check, tmp_path, shown):
-    check.predict("R1", "z")
-    assert "There is no choice 'z' here, only a, b" in shown[0].footer
-    assert not (tmp_path / "progress.json").exists()
+def test_the_line_is_also_shown_where_another_error_is_asked_for(check, shown):
+    def multiples_of(x, k):
+        assert k != 0
+        return x[x % k == 0]
 
-
-def test_only_a_prediction_whose_answer_comes_next_sends_to_the_next_cell(check, shown):
-    for id in ("R1", "P1"):
-        asked = check.predictions[id]
-        check.predict(id, next(letter for letter in asked["choices"] if letter != asked["answer"]))
-    assert "next cell" not in shown[0].footer and "next cell" in shown[1].footer
-
-
-def test_an_error_names_the_students_own_line(check, shown):
-    def one_deeper(x):
-        return x.nothing  # the line
-
-    with pytest.raises(CheckFailed):
-        check(named("every_kth_of_last_row", lambda x, k: one_deeper(x)))
-    assert dict(shown[0].rows)["in the line"].startswith("`return x.nothing  # the line` (line ")
-    with pytest.raises(CheckFailed):
-        check(named("every_kth_of_last_row", lambda x: x))  # the call itself fails: no line of theirs
-    assert "in the line" not in dict(shown[1].rows)
-
-
-@pytest.mark.parametrize(
-    "given, said",
-    [
-        ("every_kth_of_last_row", "without quotes: check\\(every_kth_of_last_row"),
-        (type("every_kth_of_last_row", (), {})(), "without the second pair of brackets"),
-        (named("other", lambda: 1), "other is no exercise"),
-        ([0] * 1000, "\\[\\.\\.\\.\\] is no exercise .* not what it returns"),
-    ],
-)
-def test_what_is_not_the_function_itself_is_told_what_to_write(check, given, said):
-    with pytest.raises(UsageError, match=said) as refused:
-        check(given)
-    assert refused.value._render_traceback_() == [str(refused.value)]
+    with pytest.raises(CheckFailed, match="expected ValueError, got AssertionError"):
+        check(multiples_of)
+    assert dict(shown[0].rows)["in your code"].endswith(": `assert k != 0`")
 
 
 def test_a_damaged_note_costs_nothing(check, tmp_path, shown):
@@ -155,11 +132,68 @@ def test_a_damaged_note_costs_nothing(check, tmp_path, shown):
     assert shown
 
 
-def test_what_is_no_exercise_is_told_which_there_are(check):
-    with pytest.raises(UsageError, match="every_kth_of_last_row"):
-        check(named("other", lambda: 1))
-    with pytest.raises(UsageError, match=LECTURE.predictions[0].id):
-        check.predict("P99", "a")
+def test_a_letter_may_be_written_as_people_write_it_and_another_one_is_refused(check, shown):
+    asked = LECTURE.predictions[0]
+    for typed in (asked.answer.upper(), f" {asked.answer}", f"{asked.answer})", f"{asked.answer}."):
+        check.predict(asked.id, typed)
+        assert shown[-1].title.startswith("✓")
+    check.predict(asked.id, "z")
+    assert "'z' is none of the letters a, b" in shown[-1].footer
+    check.predict(asked.id)
+    assert shown[-1].footer.startswith("Commit yourself")
+
+
+def test_a_wrong_prediction_sends_nobody_to_a_cell_that_may_not_be_there(check, shown):
+    asked = LECTURE.predictions[0]
+    check.predict(asked.id, next(letter for letter in asked.choices if letter != asked.answer))
+    assert shown[-1].footer.startswith("Read on and compare")
+
+
+CALLS = {
+    "another function": (lambda check: check(named("other", lambda: 1)), "other is no exercise"),
+    "a name in quotes": (lambda check: check("multiples_of"), r"check\(multiples_of\), without the quotes"),
+    "a result": (lambda check: check(torch.ones(2)), "not a Tensor: do not call it"),
+    "nothing": (lambda check: check(), r"as in check\(every_kth_of_last_row\)"),
+    "a hint for nothing": (lambda check: check.hint(), r"as in hint\(every_kth_of_last_row\)"),
+    "a prediction": (lambda check: check.predict("P99", "a"), f"there are: {LECTURE.predictions[0].id}"),
+}
+
+
+@pytest.mark.parametrize(("call", "said"), CALLS.values(), ids=CALLS)
+def test_a_wrong_call_is_answered_in_one_line_that_shows_the_right_one(check, call, said):
+    with pytest.raises(UsageError, match=said) as refused:
+        call(check)
+    assert refused.value._render_traceback_() == [str(refused.value)]
+
+
+def test_a_hint_can_be_had_before_the_function_is_defined(check, shown):
+    check.hint("multiples_of")
+    assert "hint 1 of 3" in repr(shown[-1])
+
+
+def broken_answer(x, k):
+    position = len(x)
+    return x[position, ::k]
+
+
+def in_a_helper(x, k):
+    return broken_answer(x, k)
+
+
+@pytest.mark.parametrize("function", [broken_answer, in_a_helper])
+def test_an_error_is_shown_with_the_line_that_raised_it(check, shown, function):
+    with pytest.raises(CheckFailed, match="IndexError"):
+        check(named("every_kth_of_last_row", lambda x, k: function(x, k)))
+    rows = dict(shown[0].rows)
+    assert rows["in your code"].endswith(": `return x[position, ::k]`") and rows["next step"] == check_module.AT_LINE
+
+
+def test_an_error_outside_of_the_function_is_not_said_to_be_in_it(shown):
+    course = Path(__file__).parents[2] / "course" / "01_storage"
+    with pytest.raises(CheckFailed, match="must be tuple of ints"):
+        Checker("01_storage", course)(named("strided_views", lambda rows, cols: {"last_column": (rows, cols, 0)}))
+    rows = dict(shown[0].rows)
+    assert "in your code" not in rows and rows["next step"] == check_module.OUTSIDE
 
 
 def test_a_missing_checks_file_says_where_it_belongs(tmp_path):

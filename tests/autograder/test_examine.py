@@ -64,9 +64,8 @@ def test_what_is_said_before_handing_in_is_what_grading_finds(tmp_path, name):
     folder.mkdir(parents=True)
     BROKEN[name].make(folder, SOLUTION, RELEASE)
     path = folder / f"{LECTURE}.ipynb"
-    if [other for other in folder.parent.rglob("*") if other.is_symlink() or not other.is_dir()] != [
-        path
-    ] or path.is_symlink():
+    files = [other for other in folder.parent.rglob("*") if other.is_symlink() or not other.is_dir()]
+    if files != [path] or path.is_symlink() or not path.is_file():
         return  # about names and other files, not about one notebook
     sentences = " ".join(examine(path, RELEASE, LECTURE))
     assert bool(sentences) == (BROKEN[name].state != "graded"), sentences

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import functools
 import gc
 import os
 import signal
@@ -14,9 +15,11 @@ from pathlib import Path
 import dask
 import pytest
 from distributed import LocalCluster
+from distributed.security import Security
 
 from autograder import farm
-from autograder.errors import CourseError, UsageError
+from autograder.errors import CourseError, Refused, UsageError
+from autograder.plans import PLANS
 from autograder.records import Submission
 
 HERE = Path(__file__).parent
@@ -198,6 +201,63 @@ def test_a_scheduler_that_is_not_there_is_named(tiny, settings, stub_tasks, monk
     nowhere = dataclasses.replace(settings, scheduler="tcp://127.0.0.1:9")
     with pytest.raises(UsageError, match="no Dask scheduler at tcp://127.0.0.1:9:".replace(".", "[.]")):
         list(farm.graded(stub_tasks.grade, [handed_in("ada")], tiny, nowhere, 7))
+
+
+def test_a_scheduler_that_speaks_tls_is_named(tiny, settings, stub_tasks, monkeypatch):
+    monkeypatch.setattr(farm, "JOIN_SECONDS", 2)
+    options = {"host": "127.0.0.1", "security": Security.temporary(), "silence_logs": 50}
+    with LocalCluster(n_workers=0, dashboard_address=None, **options) as cluster:
+        for protocol, expected in (("tls", "tls:// needs a certificate"), ("tcp", "is reached by tls:// in place")):
+            address = cluster.scheduler_address.replace("tls://", f"{protocol}://")
+            with pytest.raises(UsageError, match=expected):
+                farm.machines(dataclasses.replace(settings, scheduler=address))
+
+
+def test_the_machines_of_the_workers_are_known(elsewhere):
+    found = farm.machines(elsewhere)
+    assert len(found) == 2 and {machine.level.name for machine in found.values()} <= set(PLANS)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "sentence"),
+    [
+        (Refused("this machine offers 'none'"), Refused, "the worker at tcp://.*: this machine offers 'none'"),
+        (ImportError("no bubblewrap"), UsageError, "the worker at tcp://.* cannot grade .ImportError: no bubblewrap"),
+    ],
+)
+def test_a_worker_that_cannot_grade_is_named(elsewhere, stub_tasks, monkeypatch, error, kind, sentence):
+    monkeypatch.setattr(farm, "_machine", functools.partial(stub_tasks.raise_, error))
+    with pytest.raises(kind, match=sentence):
+        farm.machines(elsewhere)
+
+
+def test_a_worker_that_joins_late_and_cannot_grade_is_closed_and_costs_nothing(tiny, settings, stub_tasks):
+    quiet = {"dashboard_address": "127.0.0.1:0", "worker_dashboard_address": "127.0.0.1:0", "silence_logs": 50}
+    with LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", memory_limit=0, **quiet) as cluster:
+        there = dataclasses.replace(settings, scheduler=cluster.scheduler_address)
+        seen, class_ = set(), []
+
+        def handing_in():
+            """Until the second worker has come and gone."""
+            while len(seen) < 2 or len(cluster.scheduler_info["workers"]) > 1:
+                seen.update(cluster.scheduler_info["workers"])
+                class_.append(f"s{len(class_)}")
+                yield handed_in(class_[-1], sleep=0.1)
+
+        reports = []
+        for report in farm.graded(stub_tasks.grade, handing_in(), tiny, there, 7, warm=stub_tasks.warm_the_first):
+            reports.append(report)
+            if len(reports) == 1:
+                cluster.scale(2)
+    assert collections.Counter((report.student, report.state) for report in reports) == collections.Counter(
+        (student, "graded") for student in class_
+    )
+
+
+def test_no_worker_hears_of_the_gradebook(tiny, elsewhere, stub_tasks):
+    secret = dataclasses.replace(elsewhere, db_url="postgresql+psycopg://me:secret@there/book")
+    (report,) = farm.graded(stub_tasks.grade, [handed_in("ada")], tiny, secret, 7)
+    assert report.provenance["settings"] and "secret" not in report.provenance["settings"]
 
 
 def test_an_empty_class_starts_no_cluster(tiny, settings, stub_tasks, monkeypatch):

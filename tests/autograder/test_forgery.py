@@ -32,6 +32,14 @@ FORGERIES = {
         "get_ipython().ast_transformers.append(Empty())"
     ),
     "rewrites later cells' text": "get_ipython().input_transformers_cleanup.append(lambda lines: ['1\\n'])",
+    "answers expressions itself": (
+        "yes = {'status': 'ok', 'data': {'text/plain': 'True'}, 'metadata': {}}\n"
+        "type(get_ipython()).user_expressions = lambda self, asked: dict.fromkeys(asked, yes)"
+    ),
+    "sends expressions back that are none": "type(get_ipython()).user_expressions = lambda self, asked: {'probe': [1]}",
+    "replaces eval, exec and marshal": (
+        "import builtins, marshal, zlib\nbuiltins.exec = builtins.eval = marshal.loads = zlib.decompress = lambda *a, **k: None"
+    ),
     "replaces run_cell": "get_ipython().run_cell = lambda *a, **k: None",
     "replaces do_execute": (
         "async def nothing(*a, **k): return {'status': 'ok', 'execution_count': 1, 'payload': [], 'user_expressions': {}}\n"

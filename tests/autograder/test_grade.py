@@ -1,10 +1,13 @@
 """One submission from notebook to report, in real kernels: one bad cell costs its own exercise and no other."""
 
+import asyncio
+import collections
 import json
 from dataclasses import replace
 
 import pytest
 
+from autograder import kernels
 from autograder.grade import grade_submission
 from autograder.records import Submission
 
@@ -77,6 +80,36 @@ def test_one_bad_cell_costs_its_own_exercise_only(graded, name):
 def test_a_cell_that_asks_the_kernel_to_end_costs_nothing_else(graded):
     report = graded(extra=["exit()"])
     assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3) and report.events
+
+
+def killing(monkeypatch, times, *, probes=False, only=None):
+    """Kills the kernel from outside as each cell (or each probe) begins, the first `times` that it is run."""
+    run, done = kernels._Run.execute, collections.Counter()
+
+    async def killed_before(self, code, silent=False):
+        if silent == probes and only in (None, code):
+            done[code] += 1
+            if done[code] <= times:
+                self.kernel.kernel.forked.kill()
+                while self.kernel.alive():
+                    await asyncio.sleep(0.01)
+        return await run(self, code, silent)
+
+    monkeypatch.setattr(kernels._Run, "execute", killed_before)
+
+
+@pytest.mark.parametrize(("probes", "events"), [(False, 10), (True, 2)])
+def test_a_kernel_that_is_killed_from_outside_costs_nothing(graded, monkeypatch, probes, events):
+    killing(monkeypatch, 1, probes=probes)
+    report = graded()
+    assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3)
+    assert len(report.events) == events and "that was run again" in report.events[0]
+
+
+def test_a_cell_in_which_the_kernel_is_killed_again_is_to_blame(graded, monkeypatch):
+    killing(monkeypatch, 2, only=f"check({KTH})")
+    report = graded()
+    assert (scores(report)[KTH], scores(report)[EVEN]) == (0, 3) and len(report.events) == 2
 
 
 def test_a_notebook_without_end_stops_at_its_time_limit(graded):

@@ -1,5 +1,6 @@
 """A class from handed-in folders to ledger, gradebook and report, with real kernels on a real local cluster."""
 
+import contextlib
 import io
 import json
 import sqlite3
@@ -9,8 +10,9 @@ import pytest
 from rich.console import Console
 
 from autograder import grading, ledger, release
-from autograder.errors import CourseError, GradebookError, UsageError
+from autograder.errors import CourseError, EngineError, GradebookError, StorageError, UsageError
 from autograder.exercises import load_lecture
+from autograder.records import Report, Verdict
 
 LECTURE = "10_tiny"
 WRONG = {"every_kth": "def every_kth(x, k):\n    return x[-1, list(range(0, x.shape[1], k))]"}
@@ -148,3 +150,124 @@ def test_what_cannot_be_graded_at_all_is_refused_with_a_sentence(course, tmp_pat
     with pytest.raises(UsageError, match="no GPU"):
         (tmp_path / "ada" / LECTURE).mkdir(parents=True)
         graded(replace(course, device="cuda"), tmp_path)
+
+
+def tables(text):
+    """The lines of the table of students, in what was printed."""
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("student "))
+    return [line.rstrip() for line in lines[start:] if "/ 6.5" in line]
+
+
+def at_once(task, submissions, lecture, settings, seed, *, warm):
+    """Stands for farm.graded: full points where no cell is as released, and the first exercise lost by who is called bob."""
+    for submission in submissions:
+        full = "NotImplementedError" not in submission.notebook
+        points = {e.id: e.points * full for e in lecture.exercises} | {"why_copies": 0.0}
+        if submission.student == "bob":
+            points |= {"every_kth": 0.0, "even_numbers": 3.0}
+        verdicts = tuple(Verdict(e.id, e.number, points[e.id], e.points) for e in lecture.exercises)
+        seen = {"submission": submission.digest}
+        yield Report(
+            submission.student, lecture.name, "graded", verdicts, provenance=seen, notebook=submission.notebook
+        )
+
+
+@pytest.fixture
+def small(course, tmp_path, monkeypatch):
+    """Settings of the same course, for a class of its own that is judged without being run."""
+    monkeypatch.setattr(grading.farm, "graded", at_once)
+    out = tmp_path / "class"
+    return replace(course, out=out, db_url=f"sqlite:///{out / 'gradebook.db'}")
+
+
+@pytest.mark.xdist_group("grading")
+def test_one_student_graded_beside_others_stands_in_the_report_of_all(small, handed_in, tmp_path):
+    for student in ("ada", "bob", "o'brien@uni.edu"):
+        path = tmp_path / "handed" / student / LECTURE / f"{LECTURE}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(handed_in(blank=True), encoding="utf-8")
+    graded(small, tmp_path / "handed")
+    (tmp_path / "handed" / "bob" / LECTURE / f"{LECTURE}.ipynb").write_text(handed_in(WRONG), encoding="utf-8")
+    _, text, results = graded(small, tmp_path / "handed" / "bob")
+    assert len(results) == 3 and results["bob"]["score"] == 3
+    assert "1 submission of 10_tiny. 2 more were graded before and stand in the report." in text
+
+    again = io.StringIO()
+    grading.report_class(LECTURE, small, out=Console(file=again, width=200), err=Console(file=io.StringIO()))
+    assert tables(again.getvalue()) == tables(text) and len(tables(text)) == 3
+    page = (small.out / "report" / "index.html").read_text(encoding="utf-8")
+    assert all(student in page for student in ("ada", "bob", "brien"))
+    assert "\nada,0\r" in grading.export_class(LECTURE, small, "moodle").replace("\r\n", "\r\n")
+    assert "o'brien@uni.edu,0" in grading.export_class(LECTURE, small, "moodle"), "the LMS knows no other name"
+
+
+@pytest.mark.xdist_group("grading")
+@pytest.mark.parametrize("regrade", [False, True])
+def test_undo_of_the_only_run_leaves_nothing_graded_behind(small, handed_in, tmp_path, regrade):
+    path = tmp_path / "handed" / "ada" / LECTURE / f"{LECTURE}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(handed_in(blank=True), encoding="utf-8")
+    graded(small, tmp_path / "handed", regrade=regrade)
+    grading.feedback_class(LECTURE, small, err=Console(file=io.StringIO()))
+    assert (small.out / "autograded" / "ada").exists() and list((small.out / "feedback").rglob("*.html"))
+    grading.undo_last(small, err=Console(file=io.StringIO()))
+    left = {path.name for path in small.out.iterdir()}
+    assert left <= {"submitted", "report", "gradebook.db", "gradebook.db-wal", "gradebook.db-shm"}
+    assert [path for path in (small.out / "report").rglob("*") if path.is_file() and path.name != "lock"] == []
+    assert not any(score for score in auto_scores(small).values())
+
+
+UNWRITABLE = ["report", "autograded", "submitted", ""]
+
+
+@pytest.mark.xdist_group("grading")
+@pytest.mark.parametrize("place", UNWRITABLE)
+def test_an_output_folder_that_cannot_be_written_is_refused_before_any_work(
+    small, handed, handed_in, monkeypatch, place
+):
+    folder = handed(ada=handed_in())
+    monkeypatch.setattr(grading.sandbox, "at_least", lambda **more: pytest.fail("work began"))
+    (small.out / place).parent.mkdir(parents=True, exist_ok=True)
+    (small.out / place).write_text("in the way")
+    with pytest.raises(StorageError, match=r"class.* cannot be written: .*call again"):
+        graded(small, folder)
+
+
+@pytest.mark.xdist_group("grading")
+@pytest.mark.parametrize(("agreed", "score"), [(False, 0), (None, 0), (True, 5)])
+def test_a_regrade_shows_the_change_and_writes_it_when_someone_agrees(
+    small, handed_in, tmp_path, monkeypatch, agreed, score
+):
+    path = tmp_path / "handed" / "ada" / LECTURE / f"{LECTURE}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(handed_in(blank=True), encoding="utf-8")
+    graded(small, tmp_path / "handed")
+    path.write_text(handed_in(), encoding="utf-8")
+    (tmp_path / "handed" / "eve").mkdir()
+    unreadable = grading.intake.read
+
+    def read(folder, *more):
+        if folder.student == "eve":
+            raise EngineError("her folder cannot be read now")
+        return unreadable(folder, *more)
+
+    monkeypatch.setattr(grading.intake, "read", read)
+    monkeypatch.setattr(grading.sys, "stdin", type("Terminal", (), {"isatty": lambda self: True})())
+
+    def answer(question, console):
+        asked.append(auto_scores(small))
+        if agreed is None:
+            raise EOFError
+        return agreed
+
+    monkeypatch.setattr(grading.Confirm, "ask", answer)
+    asked, text = [], io.StringIO()
+    console = Console(file=text, width=200)
+    with contextlib.nullcontext() if agreed else pytest.raises(UsageError, match="nothing was written"):
+        grading.grade_class(LECTURE, tmp_path / "handed", small, regrade=True, out=console, err=console)
+    assert asked[0]["ada", "check_every_kth"] == 0, "nothing is written before someone agrees"
+    assert "+5" in text.getvalue() and "10.1: 0 → 2" in text.getvalue()
+    book = ledger.Ledger(small.out, LECTURE).reports()
+    assert book["ada"].score == score and ("eve" in book) == bool(agreed)
+    assert sum(v or 0 for v in auto_scores(small).values()) == score

@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 from nbgrader.nbgraderformat import MetadataValidator
 
+from autograder.draft import draft
 from autograder.errors import CourseError, EngineError, UsageError
 from autograder.exercises import Lecture
 from autograder.intake import find, handed_in_at, read
@@ -231,6 +233,32 @@ def test_outputs_and_counts_and_tags_of_students_never_reach_the_run(hand_in):
 def test_pictures_in_a_text_cell_are_kept(hand_in):
     order = cells(hand_in(BROKEN["attachments_malformed"].make))
     assert order[0]["attachments"] == {"a.png": {"image/png": "iVBORw0KGgo="}}
+
+
+def another_lecture(name):
+    """The solved notebook of another lecture of the same make, with exercises of its own."""
+    text = SOLUTION.replace(LECTURE, name).replace("last_row", "softmax").replace("column", "entropy")
+    return text.replace("why_view", "why_stable").replace("slice a view", "shift stable")
+
+
+def test_of_another_lectures_notebook_the_first_exercise_and_the_lecture_are_told(hand_in, limits):
+    def make(folder, handed, _):
+        write(folder, another_lecture("03_activations"))
+
+    write(limits.course / "03_activations", another_lecture("03_activations"), "03_activations.ipynb")
+    write(limits.course / "04_broken", "{", "04_broken.ipynb")
+    assert hand_in(make).ungradable == (
+        "None of the exercises of 02_indexing is in the notebook (it has softmax, which 02_indexing lacks, and it looks "
+        "like 03_activations). Hand in the 02_indexing.ipynb that you worked on."
+    )
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root makes devices")
+def test_a_device_is_told_and_never_opened(hand_in):
+    def make(folder, handed, _):
+        os.mknod(folder / f"{LECTURE}.ipynb", stat.S_IFCHR | 0o666, os.makedev(1, 5))
+
+    assert "02_indexing.ipynb is a device" in hand_in(make).ungradable
 
 
 def test_files_of_the_release_win_over_those_handed_in(hand_in):
@@ -521,3 +549,15 @@ def test_what_is_made_to_take_long_does_not(one_folder, limits, data):
     started = time.process_time()
     submitted(one_folder, replace(limits, submission_mib=30.0), data)
     assert time.process_time() - started < 8
+
+
+EVERY_TOKEN = '{"a": [true, false, null, -1.5e-3, "\\u00e9\\n", {}], "b": 1}'
+
+
+@pytest.mark.parametrize("end", range(1, len(EVERY_TOKEN)))
+def test_wherever_a_file_breaks_off_it_is_said_so(end):
+    assert "breaks off in the middle" in draft(EVERY_TOKEN[:end].encode()).reason
+
+
+def test_what_is_wrong_inside_is_not_said_to_break_off():
+    assert "not valid JSON" in draft(b'{"a": tru, "b": 1}').reason

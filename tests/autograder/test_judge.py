@@ -6,7 +6,9 @@ import pytest
 
 from autograder import judge, probe
 from autograder.exercises import case_seed, load_lecture
+from autograder.properties import no_loops
 from autograder.records import FAILURES, Reply
+from autograder.source_rules import broken_rule
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 
@@ -97,3 +99,28 @@ def test_cases_are_reproducible_from_the_seed_and_differ_between_students(lectur
 def test_another_attempt_gets_other_cases_and_the_same_files_the_same_ones():
     assert case_seed(1, "ada", "f", "digest") == case_seed(1, "ada", "f", "digest")
     assert case_seed(1, "ada", "f", "digest") != case_seed(1, "ada", "f", "other digest")
+
+
+REFUSED = {  # a line of an answer, and what its refusal has to name
+    "return torch.tensor([v * 2 for v in x])": "no Python loop",
+    "while len(x): x = x[1:]": "no Python loop",
+    "return torch.tensor(x.tolist())": "no copy of the elements to Python or NumPy",
+    "return torch.tensor(x.sum().item())": "no copy of the elements to Python or NumPy",
+    "return torch.from_numpy(x.numpy())": "no copy of the elements to Python or NumPy",
+    "return x.clone().apply_(abs)": "no call of a Python function for each element",
+    "return torch.stack(list(map(abs, x)))": "no call of a Python function for each element",
+    "return eval('x.abs()')": "no code inside a text",
+}
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_a_loop_is_refused_by_the_name_of_what_it_is(line):
+    found = broken_rule([f"def f(x):\n    {line}"], "f", [no_loops])
+    assert found.expected == REFUSED[line] and found.got.endswith("in line 2")
+
+
+def test_why_nothing_came_back_is_told_with_what_came_instead(asked):
+    told = judge.answers(asked, Reply(asked.exercise.id, failure="unanswered", detail="KeyboardInterrupt: x")).failure
+    assert told == f"{FAILURES['unanswered']} What came instead: KeyboardInterrupt: x."
+    gone = Reply(asked.exercise.id, failure="died", detail=f"KeyError: {asked.exercise.id!r}")
+    assert judge.answers(asked, gone).failure == FAILURES["died"], "its cell ended the kernel, so it has no function"

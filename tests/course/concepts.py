@@ -33,7 +33,7 @@ LECTURES = {
     # Adagrad with masked gradients
     **_run("A", 1, 13, ["07"]),
     **_run("A", 9, 9, ["06", "07"]),
-    **_run("A", 14, 14, ["08"]),
+    **_run("A", 14, 14, ["07", "08"]),
     # masks and sparse layouts; advanced semantics
     **_run("S", 1, 12, ["06"]),
     **_run("V", 1, 8, ["08"]),
@@ -51,4 +51,7 @@ CORRECTED = {  # the facts that a lecture must put right
     "02_indexing": {f"F-{n}" for n in range(14, 25)},
     "03_activations": {"F-23", "F-25", "F-26", "F-27", "F-35"},
     "04_graphs": {f"F-{n}" for n in range(28, 36)},
+    "05_masked_overview": {f"F-{n}" for n in range(37, 49)},
+    "06_sparsity": {"F-49", "F-50", "F-51", "F-54", "F-56", "F-57", "F-58"},
+    "07_adagrad": {"F-44", "F-50", *(f"F-{n}" for n in range(52, 59))},
 }

@@ -11,7 +11,7 @@ import textwrap
 
 import pytest
 
-from autograder import learn, sandbox, watchdog
+from autograder import sandbox, watchdog
 from autograder.limits import Limits
 from autograder.plans import PLANS
 from autograder.running import start_cold_kernel, start_warm_kernel
@@ -313,17 +313,3 @@ def test_a_zygote_with_cuda_initialised_does_not_fork(tmp_path, state, forks):
 def test_modules_that_cannot_be_imported_are_reported(tmp_path):
     with unsandboxed(tmp_path, "there_is_no_such_module", "json") as zygote:
         assert list(zygote.failed) == ["there_is_no_such_module"]
-
-
-def test_a_notebook_teaches_what_to_import(zygote, tmp_path):
-    notebook = tmp_path / "solved.ipynb"
-    notebook.write_text(
-        '{"cells": [{"cell_type": "code", "source": ["import torch\\n", "import torch.utils.tensorboard"]}]}'
-    )
-    plan, cache = sandbox.level().plan, tmp_path / "cache.json"
-    modules = asyncio.run(learn.learnt(notebook, cache, plan))
-    assert "torch.utils.tensorboard.writer" in modules
-    cache.write_text(cache.read_text().replace("torch.utils.tensorboard.writer", "taken_from_the_cache"))
-    assert "taken_from_the_cache" in asyncio.run(learn.learnt(notebook, cache, plan))
-    with pytest.raises(RuntimeError, match="ZeroDivisionError: division by zero, in the cell\n1 / 0"):
-        asyncio.run(learn.run(["1 / 0"], zygote, None))

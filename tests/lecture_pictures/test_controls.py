@@ -59,6 +59,17 @@ def test_every_control_has_a_description(make):
 
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
+def test_every_slider_is_counted_by_what_names_them(make):
+    explorer = make()
+    sliders = [c for c in explorer.controls.values() if "Slider" in type(c).__name__]
+    naming = next(child for child in explorer.widget.children if type(child).__name__ == "Output")
+    (shown,) = naming.outputs
+    assert f"handles.length < {len(sliders)})" in shown["data"]["application/javascript"]
+    controls = explorer.controls.values()
+    assert all(control.tooltip == control.description for control in controls)  # or "null" comes up under the mouse
+
+
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS.keys())
 def test_moving_a_control_redraws(make):
     explorer = make()
     for control in explorer.controls.values():

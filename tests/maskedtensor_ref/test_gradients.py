@@ -240,6 +240,14 @@ def test_adagrad_steps_on_masked_gradients_of_every_layout(sparse):
     assert o.state[p]["sum"].tolist() == [[0, 0], [4, 0], [4, 4]]
 
 
+def test_adagrad_steps_on_a_sparse_masked_gradient_where_invariants_are_checked():
+    p = nn.Parameter(torch.ones(2, 2))
+    p.grad = masked_tensor(torch.full((2, 2), 2.0), tensor([[F, F], [T, F]])).to_sparse_coo()
+    with torch.sparse.check_sparse_tensor_invariants():
+        torch.optim.Adagrad([p], lr=0.1).step()
+    torch.testing.assert_close(p.detach(), tensor([[1.0, 1.0], [0.9, 1.0]]))
+
+
 @pytest.mark.parametrize("kind", ["masked", "mixed", "hidden"])
 def test_clip_grad_norm_counts_what_is_specified(kind):
     w, v = nn.Parameter(torch.ones(4)), nn.Parameter(torch.ones(2))

@@ -1,0 +1,64 @@
+"""Who the students of a lecture are to the LMS, and what their folders were called: OUT/collected/LECTURE.csv.
+
+A student's id is made safe for file systems and nbgrader, so it may be another name than the LMS knows. What `collect`
+reads from the names in an archive, and what `grade` finds as names of folders, is kept here for `export`.
+"""
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+from .files import write_whole
+
+
+@dataclass(frozen=True)
+class Identity:
+    """One student, as the LMS knows them; all are texts.
+
+    Attributes:
+        lms: "moodle", "canvas" or "blackboard"; "" where the name of a folder is all that is known.
+        lms_id: the LMS's own number or name of the student; the name of the folder where there is no LMS.
+        name: the student's name as the LMS writes it.
+        handed_in: time of the attempt (ISO), where the LMS tells it. late: "yes" or "".
+    """
+
+    lms: str = ""
+    lms_id: str = ""
+    name: str = ""
+    handed_in: str = ""
+    late: str = ""
+
+
+COLUMNS = [field.name for field in fields(Identity)]
+
+
+def identities(out: Path, lecture: str) -> dict[str, Identity]:
+    """Every student of a lecture that was collected, or whose folder has another name than their id, by id."""
+    path = _path(out, lecture)
+    if not path.is_file():
+        return {}
+    with open(path, newline="", encoding="utf-8") as file:
+        return {row["student"]: Identity(*(row[name] for name in COLUMNS)) for row in csv.DictReader(file)}
+
+
+def remember(out: Path, lecture: str, found: Mapping[str, Identity]) -> None:
+    """Add students, by id; a folder's name does not take the place of what an LMS told.
+
+    Raises:
+        StorageError: the file cannot be written; it is as it was.
+    """
+    known = identities(out, lecture)
+    new = {student: who for student, who in found.items() if who.lms or not known.get(student, Identity()).lms}
+    if new.items() <= known.items():
+        return
+    text = io.StringIO()
+    writer = csv.DictWriter(text, ["student", *COLUMNS])
+    writer.writeheader()
+    writer.writerows({"student": student, **asdict(who)} for student, who in sorted({**known, **new}.items()))
+    write_whole(_path(out, lecture), text.getvalue())
+
+
+def _path(out: Path, lecture: str) -> Path:
+    return Path(out) / "collected" / f"{lecture}.csv"
