@@ -70,7 +70,8 @@ def read_runs(folder: str | Path) -> dict[str, dict]:
         UsageError: an event file is damaged.
     """
     found = {}
-    for path in sorted(Path(folder).rglob("*tfevents*")):
+    logged_in_order = lambda path: (len(path.name), path)  # names end in a count: 10 comes after 9
+    for path in sorted(Path(folder).rglob("*tfevents*"), key=logged_in_order):
         found.setdefault(path.parent.relative_to(folder).as_posix(), []).append(path)
     try:
         return {name: events.run([path.read_bytes() for path in paths]) for name, paths in found.items()}

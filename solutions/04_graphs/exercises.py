@@ -2161,7 +2161,7 @@ def _(logged_graphs, x):
         for thread in left_open:  # it would go on writing into a folder that is gone
             thread.stop()
             thread.join()
-        for path in [] if left_open else sorted(folder.rglob("*tfevents*")):
+        for path in [] if left_open else sorted(folder.rglob("*tfevents*"), key=lambda path: (len(path.name), path)):
             with path.open("rb") as file:
                 runs.setdefault(path.parent.relative_to(folder).as_posix(), []).append(file.read(1 << 20))
         return {"writers left open": len(left_open), "runs": runs}
@@ -2424,7 +2424,7 @@ def _(vanishing_layer, gradients):
         for thread in left_open:  # it would go on writing into a folder that is gone
             thread.stop()
             thread.join()
-        for path in [] if left_open else sorted(folder.rglob("*tfevents*")):
+        for path in [] if left_open else sorted(folder.rglob("*tfevents*"), key=lambda path: (len(path.name), path)):
             with path.open("rb") as file:
                 runs.setdefault(path.parent.relative_to(folder).as_posix(), []).append(file.read(1 << 20))
         return {"the layer": answer, "writers left open": len(left_open), "runs": runs}

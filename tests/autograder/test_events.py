@@ -301,3 +301,12 @@ def test_a_damaged_file_in_the_folder_is_reported(tmp_path):
 def test_a_message_is_json_safe_after_reading(logged):
     files, _ = logged
     assert json.dumps(probe.Pack().describe(events.run(files)))
+
+
+def test_the_files_of_a_run_are_read_in_the_order_in_which_they_were_logged(tmp_path):
+    for number, model in ((9, Wave()), (10, torch.nn.Tanh())):
+        tensorboard.log_graph(model, torch.ones(2, 3), tmp_path)
+        (made,) = (path for path in tmp_path.iterdir() if ".same." not in path.name)
+        made.rename(tmp_path / f"events.out.tfevents.1.same.{number}")
+    waves, tanh = tensorboard.read_runs(tmp_path)["."]["graphs"]
+    assert waves == WAVE and "tanh(#1)" in tanh
