@@ -7,7 +7,6 @@ Runs the visible cases in the student's own process and shows what was expected,
 misconception and the next step. It needs no reference and no network, and it decides no grade.
 """
 
-import functools
 import html
 import inspect
 import json
@@ -23,6 +22,7 @@ from IPython.display import display
 
 from . import checks, probe, wire
 from .checks import VisibleChecks
+from .compare import ASPECTS
 from .diagnosis import diagnose, given_text
 from .errors import UsageError
 
@@ -98,7 +98,9 @@ class Checker:
         if isinstance(function, str):
             raise WrongCall(f"check needs the function itself, so write check({function}), without the quotes.")
         id = exercise.rules.id
-        seen = tuple(wire.read_seen(probe.answer(function, exercise.question), exercise.reads))
+        lines = {}
+        failed = lambda case, error: lines.setdefault(case, _last_line(error, _spaces(function)))
+        seen = tuple(wire.read_seen(probe.answer(function, exercise.question, failed), exercise.reads))
         found = diagnose(
             exercise.rules, exercise.expected, seen, _source(function), exercise.misconceptions, len(exercise.expected)
         )
@@ -111,9 +113,9 @@ class Checker:
             rows = (("next step", found.next_step), ("hint", f"hint({id}) gives the first of three hints"))
             display(Table(f"○ {title}: not answered yet", rows, self.progress()))
             raise CheckFailed(f"Exercise {exercise.number} ({id}) is not answered yet.")
-        failed = found.found.aspect == "raised"
-        line = _failing_line(function, exercise.question, seen[found.case].raised) if failed else None
-        display(Table(f"✗ {title}: not right yet", self._failed_rows(exercise, found, line), self.progress()))
+        line = lines.get(found.case, "") if found.found.aspect in ("raised", "raises") else ""
+        step = _next_step(found, line, inspect.isfunction(function))
+        display(Table(f"✗ {title}: not right yet", self._failed_rows(exercise, found, line, step), self.progress()))
         came = found.found.got.rstrip(".")
         raise CheckFailed(
             f"Exercise {exercise.number} ({id}): {found.found.path}: expected {found.found.expected}, got {came}."
@@ -127,7 +129,7 @@ class Checker:
             ("still to come", f"{exercise.hidden} more cases run when graded"),
         )
 
-    def _failed_rows(self, exercise: VisibleChecks, found, line):
+    def _failed_rows(self, exercise: VisibleChecks, found, line, step):
         rows = []
         if found.case is not None:
             before = wire.read_seen(probe.answer(lambda *case: None, wire.without_driver(exercise.question)))
@@ -137,7 +139,7 @@ class Checker:
             rows.append(("in your code", line))
         if found.likely:
             rows.append(("likely cause", f"{found.likely} ({found.code})"))
-        rows.append(("next step", found.next_step if line is None else AT_LINE if line else OUTSIDE))
+        rows.append(("next step", step))
         if self.hints_shown.get(exercise.rules.id, 0) < len(exercise.hints):
             rows.append(("hint", f"hint({exercise.rules.id})"))
         return tuple(rows)
@@ -214,31 +216,22 @@ AT_LINE = "Read the error, then that line: which value there is not what you tho
 OUTSIDE = "The error came when what your function returned was used: compare it with what the task asks for."
 
 
-def _failing_line(function, question: bytes, raised) -> str | None:
-    """The line of the notebook where `function` raised this error: "line 2: `return x[3]`"; "" when it did not raise it.
-
-    None for what is no plain function: it may be used in other ways than by a call.
-    """
-    if not inspect.isfunction(function):
-        return None
-    lines = {}
-
-    @functools.wraps(function)
-    def noting(*arguments, **named):
-        try:
-            return function(*arguments, **named)
-        except Exception as error:
-            if type(error).__name__ == raised.types[0]:
-                lines.setdefault(str(error), _last_line(error, function.__globals__))
-            raise
-
-    probe.answer(noting, question)
-    return lines.get(raised.message, next(iter(lines.values()), ""))
+def _next_step(found, line, called) -> str:
+    """What to look at: after an error of no known kind its line, or, of a function that is only called, that it has none."""
+    if found.next_step != ASPECTS["raised"]:
+        return found.next_step
+    return AT_LINE if line else OUTSIDE if called else found.next_step
 
 
-def _last_line(error, space) -> str:
-    """The innermost line on an error's way that belongs to a function of this namespace."""
-    own = [step for step in traceback.walk_tb(error.__traceback__) if step[0].f_globals is space]
+def _spaces(function) -> list[dict]:
+    """The namespaces in which a function, or the methods of a class, were defined: the student's notebook."""
+    methods = [getattr(f, "__func__", f) for f in vars(function).values()] if isinstance(function, type) else [function]
+    return [f.__globals__ for f in methods if hasattr(f, "__globals__")]
+
+
+def _last_line(error, spaces) -> str:
+    """The innermost line on an error's way that belongs to one of these namespaces: "line 2: `return x[3]`"; "" if none does."""
+    own = [step for step in traceback.walk_tb(error.__traceback__) if any(step[0].f_globals is s for s in spaces)]
     if not own:
         return ""
     frame, number = own[-1]

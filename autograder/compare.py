@@ -5,6 +5,7 @@ dtype are compared before any value is read: a hostile answer never decides how 
 """
 
 import re
+import textwrap
 from dataclasses import dataclass, replace
 
 import torch
@@ -70,6 +71,26 @@ ASPECTS = {  # aspect: what is said when it differs
 }
 
 
+ONE_NUMBER = "The functions of `math`, `float()` and `.item()` take one number. torch has functions of the same names for whole tensors."
+RAISED = {  # of an error that says so: what is said in place of the general sentence
+    "Boolean value of Tensor with more than one value is ambiguous": "`if`, `and` and `or` ask one question, and a tensor "
+    "of several elements gives several answers. Choose place by place (`torch.where`), or say whether `.any()` or `.all()` "
+    "of them is meant.",
+    "a leaf Variable that requires grad is being used in an in-place operation": "Your code writes into a tensor whose "
+    "gradient is wanted. Make a new tensor in its place; only where the write itself is the task, do it under "
+    "`torch.no_grad()`.",
+    "modified by an inplace operation": "Your function returned, and the way back failed: something was written into (`x /= y`, "
+    "`x += y`, `x[i] = y`) that the gradient needs. Make a new tensor: `x = x / y`.",
+    "can be converted to Python scalars": ONE_NUMBER,
+    "cannot be converted to Scalar": ONE_NUMBER,
+    "bitwise_xor": "In Python `^` is the exclusive or of bits. A power is `**`.",
+}
+CUT_OFF = (
+    "No gradient reaches this input: the result was cut off from it, by `.detach()`, `.data`, `.item()`, NumPy, "
+    "`torch.tensor(...)` or `torch.no_grad()`."
+)
+
+
 def difference(expected: Seen, got: Seen, properties: tuple[Property, ...] = (), tolerance=None) -> Difference | None:
     """The first difference that counts, or None. Properties are looked at in their order, after the values."""
     if (found := _raised(expected, got)) or expected.raised:
@@ -107,10 +128,11 @@ def _wrong_type(path, expected, got) -> Difference:
 
 
 def _raised(expected, got):
-    if got.raised and "NotImplementedError" in got.raised.types and not expected.raised:
+    if got.raised and got.raised.blank and not expected.raised:
         return _differs("unanswered", "the call", "an answer", "NotImplementedError")
     if got.raised and not expected.raised:
-        return _differs("raised", "the call", "no error", _error(got.raised, 300))
+        better = next((step for sign, step in RAISED.items() if sign in got.raised.message), "")
+        return _differs("raised", "the call", "no error", _error(got.raised, 300), better)
     if expected.raised and not got.raised:
         wanted = expected.raised.types[0]
         if isinstance(got.result, SeenObject) and got.result.type in (wanted, "type"):
@@ -123,7 +145,7 @@ def _raised(expected, got):
 
 def _error(raised, most) -> str:
     """Name and first line of what was raised, at most `most` characters of it."""
-    text = raised.message.strip().split("\n")[0][:most]
+    text = textwrap.shorten(raised.message.strip().split("\n")[0], most, placeholder=" …")
     return f"{raised.types[0]}: {text}" if text else raised.types[0]
 
 
@@ -366,7 +388,7 @@ def _gradient(expected, got, tolerance):
         if value is None and other is None:
             continue
         if value is None or other is None:
-            return _differs("gradient", path, show(value), show(other))
+            return _differs("gradient", path, show(value), show(other), CUT_OFF if other is None else "")
         if found := _tree(path, value, other, tolerance):
             return _differs("gradient", path, found.expected, found.got)
     return None

@@ -3,6 +3,7 @@
 The judge asks this with fresh hidden cases, a student's notebook with the visible ones; the words are the same.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from math import prod
@@ -15,6 +16,9 @@ from .source_rules import broken_rule
 # What an answer returns marks a misconception; how many operations and bytes it takes and which warnings come does not. Nor
 # do demands on an answer alone: one that behaves like a wrong answer fails them as that one does.
 NOT_TELLING = ("op_budget", "copy_budget", "no_warnings", "never_calls", "finite_gradient")
+
+
+NOT_ALONE = "For this input, and not the only fault:"  # before what is known of a mistake that came with another one
 
 
 @dataclass(frozen=True)
@@ -95,18 +99,22 @@ def diagnose(
         return _source_diagnosis(rules, cells, misconceptions)
     unanswered = next((i for i in failing if differences[i].aspect == "unanswered"), None)
     if unanswered is not None and all(
-        _not_implemented(got[i]) for i in failing
+        got[i].raised is not None and got[i].raised.blank for i in failing
     ):  # also where another error is expected
         return Diagnosis(differences[unanswered], unanswered)
     shown = min(failing, key=lambda i: (i >= visible, size(expected[i].inputs), i))
+    partly = {}
     for known in misconceptions:
-        if _behaves_like(rules, expected, got, differences, known.seen):
+        theirs = [rules.difference(e, w) for e, w in zip(expected, known.seen, strict=True)]
+        alike = lambda i, known=known, theirs=theirs: _alike(rules, differences[i], got[i], theirs[i], known.seen[i])
+        if all(map(alike, range(len(got)))):
             return Diagnosis(differences[shown], shown, known.code, known.message)
+        if alike(shown) and all(differences[i] for i, found in enumerate(theirs) if found):
+            partly[known.message] = known
+    if len(partly) == 1:  # this fault, and one more that shows elsewhere
+        (known,) = partly.values()
+        return Diagnosis(differences[shown], shown, known.code, f"{NOT_ALONE} {known.message}")
     return Diagnosis(differences[shown], shown)
-
-
-def _not_implemented(seen: Seen) -> bool:
-    return seen.raised is not None and "NotImplementedError" in seen.raised.types
 
 
 def _source_diagnosis(rules, cells, misconceptions):
@@ -123,16 +131,23 @@ def construct(found: Difference) -> str:
     return found.got.split(" in line ")[0]
 
 
-def _behaves_like(rules, expected, got, differences, wrong) -> bool:
-    """Whether the answer fails on the cases where the wrong answer fails, and does the same there."""
+def _alike(rules, ours, got, theirs, wrong) -> bool:
+    """Whether an answer does on one case what a wrong answer does: both are right there, or both wrong in the same way."""
+    if ours is None or theirs is None:
+        return ours is theirs
     telling = replace(rules, properties=tuple(p for p in rules.properties if p.name not in NOT_TELLING))
-    for e, g, ours, w in zip(expected, got, differences, wrong, strict=True):
-        theirs = rules.difference(e, w)
-        if (ours is None) != (theirs is None):
-            return False
-        if ours is not None and (ours.aspect != theirs.aspect or telling.difference(w, g)):
-            return False
-    return True
+    return ours.aspect == theirs.aspect and not telling.difference(wrong, got) and _says(wrong) == _says(got)
+
+
+def _says(seen: Seen) -> str:
+    """What an error says, the names and numbers in it left out: one that is raised for another reason says something else."""
+    if seen.raised is None or "RecursionError" in seen.raised.types:  # which call was the last one says nothing
+        return ""
+    return NAMES.sub("_", seen.raised.message)
+
+
+# what the student has named, and numbers: a class, a dotted path, a function that is called
+NAMES = re.compile(r"(?:[\w<>]+\.)+[\w<>]+|\b(?!NoneType\b|Tensor\b)[A-Z]\w*|\w+\(\)|\d+")
 
 
 def size(inputs: dict) -> int:

@@ -16,6 +16,10 @@ What a student can cause is never an exception but a value: a Verdict, or the st
 class AutograderError(Exception):
     """Any error that the autograder raises on purpose; its text is fit to be shown as it is."""
 
+    def _render_traceback_(self):
+        """By IPython, in a notebook: there the typing is at fault, and our code below it says nothing."""
+        return [str(self)]
+
 
 class UsageError(AutograderError):
     """The call cannot be carried out as given."""

@@ -121,7 +121,7 @@ def card(exercise: Exercise) -> str:
     facts += [f"concepts {', '.join(exercise.concepts)}"] if exercise.concepts else []
     lines = [f"**Exercise {exercise.number}** · `{exercise.id}` · " + " · ".join(facts)]
     if exercise.written:
-        lines.append("Answer in your own words; a person reads it.")
+        lines.append("Answer in your own words. A person reads it, so the line of progress does not count it.")
     else:
         checked = ["value, shape and dtype", "errors", "inputs left as they should be"]
         checked += [wanted.text for wanted in exercise.properties]

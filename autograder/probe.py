@@ -155,10 +155,13 @@ def reset_state(seed: int) -> None:
     torch.sparse.check_sparse_tensor_invariants.enable()
 
 
-def observe(function, arguments: dict, *, driver=None, gradient=False, fake_cuda=False, count=True, pack=None) -> dict:
+def observe(
+    function, arguments: dict, *, driver=None, gradient=False, fake_cuda=False, count=True, pack=None, failed=None
+) -> dict:
     """Call `function` on `arguments` (by name, in order) and describe what happened as a node; tensors go into `pack`.
 
-    Operations are counted where `count` says so: torch.jit.trace does not work under a dispatch mode.
+    Operations are counted where `count` says so: torch.jit.trace does not work under a dispatch mode. `failed` is called with
+    an exception that came: a student's notebook asks where.
     """
     seen = {"raised": None, "result": None, "gradients": {}, "fake_cuda": None}
     values, caught, counter = list(arguments.values()), [], _CountOps()
@@ -180,6 +183,8 @@ def observe(function, arguments: dict, *, driver=None, gradient=False, fake_cuda
             seen["result"] = pack.describe(result)
     except (Exception, SystemExit, GeneratorExit) as error:  # a KeyboardInterrupt is the time limit: let it through
         seen["raised"] = {"types": [c.__name__ for c in type(error).__mro__], "message": _text(error)}
+        if failed is not None:
+            failed(error)
         pack.name_inputs(arguments)
     seen.setdefault("seconds", time.perf_counter() - started)
     seen["inputs"] = [[name, pack.describe(value)] for name, value in arguments.items()]
@@ -547,8 +552,11 @@ def _paths(name, value, depth=0):
 # ---- the whole ------------------------------------------------------------------------------------------------------
 
 
-def answer(function, question: bytes) -> bytes:
-    """Call `function` on every case of a question and return the message that answers it."""
+def answer(function, question: bytes, failed=None) -> bytes:
+    """Call `function` on every case of a question and return the message that answers it.
+
+    `failed(number, error)` is told of every case that ends with an exception.
+    """
     meta, tensors = unpack(question)
     pack, seen = Pack(), []
     driver = None
@@ -564,7 +572,12 @@ def answer(function, question: bytes) -> bytes:
         if meta["threads"] and torch.get_num_threads() != meta["threads"]:
             torch.set_num_threads(meta["threads"])  # it changes the last digits of sums
         count, figures = meta.get("count", True), _open_figures()
-        seen.append(observe(function, arguments(), driver=driver, gradient=meta["gradient"], count=count, pack=pack))
+        told = failed and (lambda error, number=number: failed(number, error))
+        seen.append(
+            observe(
+                function, arguments(), driver=driver, gradient=meta["gradient"], count=count, pack=pack, failed=told
+            )
+        )
         if meta["fake_cuda"] and seen[-1]["raised"] is None:  # what fails here tells nothing there
             seen[-1]["fake_cuda"] = on_fake_cuda(function, arguments(), driver)
         _close_figures(_open_figures() - figures)

@@ -197,6 +197,14 @@ class Raised:
     types: tuple[str, ...]
     message: str
 
+    @property
+    def blank(self) -> bool:
+        """Whether it is what an answer raises that nobody has begun, and not torch's word for what it cannot do."""
+        return "NotImplementedError" in self.types and self.message.strip() in BLANK
+
+
+BLANK = ("", "not answered yet")  # what the stub of a code cell says
+
 
 @dataclass(frozen=True, eq=False)
 class Seen:

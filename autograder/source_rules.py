@@ -7,6 +7,7 @@ by the probe.
 import ast
 import functools
 from collections.abc import Iterable
+from dataclasses import replace
 
 from .compare import ASPECTS, Difference
 
@@ -39,12 +40,17 @@ def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) ->
     if any(wanted.name == "no_loops" for wanted in properties):
         for part in parts:
             if found := _loop(part):
-                return found
+                return replace(found, got=found.got + _elsewhere(part, name))
     for part in parts:
         for node in ast.walk(part):
             if (used := _name(node)) in forbidden:
-                return _differs(f"no {used}", f"{used} in line {node.lineno}")
+                return _differs(f"no {used}", f"{used} in line {node.lineno}{_elsewhere(part, name)}")
     return None
+
+
+def _elsewhere(part, name):
+    """Whose line it is, where it is not that of the function that was asked for."""
+    return f" of {part.name}" if getattr(part, "name", name) != name else ""
 
 
 def _trees(cells):

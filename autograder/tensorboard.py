@@ -3,23 +3,20 @@
 The only place that knows `torch.jit.trace`, which `SummaryWriter.add_graph` is made of and which is deprecated.
 """
 
-import os
 import re
-import shlex
 import warnings
 from pathlib import Path
 
 import torch
-from tensorboard import notebook
 from torch.utils.tensorboard import SummaryWriter
 
 from lecture_pictures import Picture, grad_fn_graph, graph_picture
 
 from . import events
+from . import tensorboard_beside as beside
 from .check import RUNS
 from .errors import UsageError
 
-FRONT_END = "JPY_SESSION_NAME"  # set by Jupyter where a notebook is open
 _DEPRECATED = r"`torch\.jit\.\w+` is deprecated"
 
 
@@ -42,6 +39,8 @@ def log_graph(model: torch.nn.Module, inputs: torch.Tensor, folder: str | Path) 
     Raises:
         UsageError: `model` is no torch.nn.Module.
     """
+    if isinstance(model, type) and issubclass(model, torch.nn.Module):
+        raise UsageError(f"model is the class {model.__name__}; an object of it can be logged: {model.__name__}()")
     if not isinstance(model, torch.nn.Module):
         given = type(model).__name__
         raise UsageError(f"model is a {given}; only a torch.nn.Module can be logged: write one around your function")
@@ -50,13 +49,16 @@ def log_graph(model: torch.nn.Module, inputs: torch.Tensor, folder: str | Path) 
             warnings.filterwarnings("ignore", _DEPRECATED, DeprecationWarning)
             writer.add_graph(model, inputs)
     except (AttributeError, RuntimeError) as error:
-        return _recorded(model, inputs, error)
+        reason = str(error).strip().split("\n")[0][:80] or type(error).__name__
+    else:
+        reason = ""
+    if reason:  # outside of the handler: an error of the model itself is shown without the one of the tracer
+        return _recorded(model, inputs, reason)
     lines = read_runs(folder)["."]["graphs"][-1]
     return drawing(lines, f"{type(model).__name__}, as logged for TensorBoard")
 
 
-def _recorded(model, inputs, error):
-    reason = str(error).strip().split("\n")[0][:80] or type(error).__name__
+def _recorded(model, inputs, reason):
     result = model(inputs.detach().clone().requires_grad_(inputs.is_floating_point()))
     return grad_fn_graph(result, title=f"{type(model).__name__}, as autograd recorded it (not logged: {reason})")
 
@@ -68,7 +70,8 @@ def read_runs(folder: str | Path) -> dict[str, dict]:
         UsageError: an event file is damaged.
     """
     found = {}
-    for path in sorted(Path(folder).rglob("*tfevents*")):
+    logged_in_order = lambda path: (len(path.name), path)  # names end in a count: 10 comes after 9
+    for path in sorted(Path(folder).rglob("*tfevents*"), key=logged_in_order):
         found.setdefault(path.parent.relative_to(folder).as_posix(), []).append(path)
     try:
         return {name: events.run([path.read_bytes() for path in paths]) for name, paths in found.items()}
@@ -88,12 +91,6 @@ def drawing(lines: list[str], title: str) -> Picture:
     return graph_picture(labels, edges, kinds, title)
 
 
-def open_tensorboard(folder: str | Path = RUNS) -> None:
-    """Open TensorBoard on the runs below the cell, as `%tensorboard --logdir runs` does.
-
-    Where no front end looks (a notebook that a program runs), nothing is started, and the way is told instead.
-    """
-    if FRONT_END not in os.environ:
-        print("In a terminal, run make tensorboard, or python -m autograder tensorboard, and open what it prints.")
-        return
-    notebook.start(f"--logdir {shlex.quote(str(folder))}")
+def load_ipython_extension(shell) -> None:
+    """Called by `%load_ext autograder.tensorboard`: the notebook gets the magic `%tensorboard`."""
+    shell.register_magic_function(beside.open_tensorboard, "line", "tensorboard")

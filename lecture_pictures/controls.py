@@ -234,7 +234,7 @@ def explore_activation():
             curves[f"{chosen}((x − {shift:g}) / {tau:g})"] = lambda x: f((x - shift) / tau)
         return activation(curves, -reach, reach, f"{chosen}, τ = {tau:g}, b = {shift:g}, x from {-reach} to {reach}")
 
-    shown = [("sigmoid", 0.25, 0, 6), ("sigmoid", 4, 0, 6), ("sigmoid", 1, 1, 6), ("naive sigmoid", 1, 0, 120)]
+    shown = [("sigmoid", 0.25, 0, 6), ("sigmoid", 4, 0, 6), ("sigmoid", 1, 1, 6), ("sigmoid", 1, -1, 6)]
     states = stacked("Activations: four settings", [draw(*setting) for setting in shown])
     if ipywidgets is None:
         return Explorer(states, {})

@@ -113,13 +113,14 @@ except RuntimeError as error:
     print("in place: RuntimeError:", error)
 
 # %% [markdown]
-# The functions of `torch.nn.functional`, mostly imported as `F`, have no underscore. Some of them take an argument
-# instead:
+# The functions that networks are made of live in `torch.nn.functional`, mostly imported as `F`. Several of them write in
+# place when an argument says so. Take `F.relu`, which puts 0 where a number is negative, and of which you will see more
+# below:
 #
-# {{question P4}}
+# {{question P1}}
 
 # %%
-predict("P4", "b")
+predict("P1", "b")
 
 # %%
 x = torch.tensor([-1.0, 2.0])
@@ -139,10 +140,10 @@ print("x:", x, "| y is x:", y is x)
 # what stands on the other side cannot come through, not even a NaN. A side may be a plain number. Then which dtype
 # does the result have?
 #
-# {{question P5}}
+# {{question P2}}
 
 # %%
-predict("P5", "b")
+predict("P2", "b")
 
 # %% concepts=["L-25"]
 condition = torch.tensor([True, False, True])
@@ -187,7 +188,7 @@ activation({"ReLU": lambda x: torch.where(x <= 0, 0, x)}, -3, 3, title="ReLU(x) 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 8 minutes.** Board: three rows of boxes, condition on top, an arrow from each box of the result to one
 # of two above. Common answers: times the mask (NaN), `.to(x.dtype)` (0.5 becomes 0), a number blown up with
-# torch.full (float16 becomes float32). P5: people with NumPy in mind say float64.
+# torch.full (float16 becomes float32). P2: people with NumPy in mind say float64.
 
 # %% [markdown] concepts=["L-28", "L-29"]
 # ## A soft step, wider or narrower
@@ -264,10 +265,14 @@ check(sigmoid_shift)
 #
 # The formula of the sigmoid can be typed in half a line. Before you run it:
 #
-# {{question P2}}
+# {{question P3}}
 
 # %%
-predict("P2", "b")
+predict("P3", "b")
+
+# %% [markdown]
+# To see it, we need gradients. How torch finds them is the subject of lecture 04; until then, `value_and_gradient` is a
+# tool that you need not look into: it gives the values of a function, and how fast each of them moves with its number.
 
 
 # %% facts=["F-25"]
@@ -276,7 +281,7 @@ def naive(x):
 
 
 def value_and_gradient(function, numbers):
-    """What the function gives, and how fast each result moves with its number."""
+    """What the function gives, and how fast each result moves with its number (lecture 04 says how)."""
     x = torch.tensor(numbers, requires_grad=True)
     result = function(x)
     result.sum().backward()
@@ -365,10 +370,10 @@ print("torch.sigmoid, at 0:", *value_and_gradient(torch.sigmoid, [0.0]))
 # Σⱼ exp(xⱼ). It is not quite elementwise: each result depends on all numbers of its slice, and you have to say along
 # which dimension a slice runs.
 #
-# {{question P1}}
+# {{question P4}}
 
 # %%
-predict("P1", "b")
+predict("P4", "b")
 
 # %% concepts=["L-33"] facts=["F-26"]
 a = torch.tensor([[0.0, 1.0, 2.0, -1.0], [0.5, 1.0, -2.0, 3.0]])
@@ -382,10 +387,10 @@ for dim in (0, 1):
 #
 # And what happens to softmax if we add to all numbers, or multiply them?
 #
-# {{question P3}}
+# {{question P5}}
 
 # %%
-predict("P3", "a")
+predict("P5", "a")
 
 # %%
 x = torch.tensor([1.0, 2.0, 3.0])
@@ -469,7 +474,7 @@ check(normalised)
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 14 minutes.** Board: a 2 × 4 table, and an arrow *along* dim 0 (downwards): "this arrow vanishes".
-# Then P3: write exp(x + c) out. Common answers: dim the wrong way round, no keepdim (in a square matrix nothing
+# Then P5: write exp(x + c) out. Common answers: dim the wrong way round, no keepdim (in a square matrix nothing
 # fails: the most expensive mistake here), the largest number of the whole tensor, clamp, the mean. Quick ones: why
 # may the subtracted number be detached?
 
@@ -488,7 +493,7 @@ for module in (torch.nn.ReLU(), softmax, torch.nn.Linear(4, 2)):
 
 # %% [markdown] facts=["F-35"]
 # Your own module is a class that is derived from `torch.nn.Module` and has a method `forward`. If it also has an
-# `__init__`, that one begins with `super().__init__()`. (In older code you will find `super(Doubled,
+# `__init__`, that one begins with `super().__init__()`. (In older code you will find `super(Times,
 # self).__init__()`, which means the same.)
 
 

@@ -970,6 +970,30 @@ def _(x, dim):
     return e / e.sum(dim, keepdim=True)
 
 
+@my_softmax.wrong(
+    "X-3.6-11",
+    "Without keepdim=True the largest numbers and the sums lose their dimension, and broadcasting puts them beside the "
+    "wrong elements (or fails). Both need it.",
+)
+def _(x, dim):
+    import torch
+
+    e = torch.exp(x - x.amax(dim))
+    return e / e.sum(dim)
+
+
+@my_softmax.wrong(
+    "X-3.6-12",
+    "Two things at once: exp of a large number is infinite, and infinity divided by infinity is NaN; and all numbers are "
+    "divided by one sum, where each slice along dim needs its own.",
+)
+def _(x, dim):
+    import torch
+
+    e = torch.exp(x)
+    return e / e.sum()
+
+
 @my_softmax.right
 def _(x, dim):
     import torch
@@ -1036,6 +1060,15 @@ def _(x, which):
 )
 def _(x, which):
     return x / x.sum(1 if which == "rows" else 0)
+
+
+@normalised.wrong(
+    "X-3.7-6",
+    "Rows and columns are exchanged, and the sums have lost their dimension. The sum of a row runs over the columns, which "
+    "are dimension 1; with keepdim=True it stays beside its row.",
+)
+def _(x, which):
+    return x / x.sum(0 if which == "rows" else 1)
 
 
 @normalised.wrong("X-3.7-2", "The whole tensor sums to 1. Each row (or column) has a sum of its own.")
@@ -1195,8 +1228,8 @@ class NoSuper(__import__("torch").nn.Module):
 
 @MyReLU.wrong(
     "X-3.8-3",
-    "The values are right, the gradient at 0 is not: that of clamp is 1 there. ReLU has a kink at 0, and torch's "
-    "convention is a gradient of 0.",
+    "The values are right, the gradient at 0 is not: with clamp, or where x < 0 is asked, it is 1 there. ReLU has a bend "
+    "at 0, and torch's convention is a gradient of 0: let 0 belong to the flat side.",
 )
 class Clamped(__import__("torch").nn.Module):
     def forward(self, x):
@@ -1312,6 +1345,70 @@ class Finished(__import__("torch").nn.Module):
         return torch.relu(x)
 
 
+@MyReLU.wrong(
+    "X-3.8-11",
+    "There is no functional yet: below forward, write a second function of this name, which takes x alone, with "
+    "@staticmethod above it.",
+)
+class WithoutFunctional(__import__("torch").nn.Module):
+    def forward(self, x):
+        import torch
+
+        return torch.where(x <= 0, 0, x)
+
+
+@MyReLU.wrong(
+    "X-3.8-12",
+    "The module is made without arguments, MyReLU(), and then called with x. Give x to forward, not to __init__.",
+)
+class TakingX(__import__("torch").nn.Module):
+    def __init__(self, x):
+        super().__init__()
+        self.x = x
+
+    def forward(self):
+        return self.functional(self.x)
+
+    @staticmethod
+    def functional(x):
+        import torch
+
+        return torch.where(x <= 0, 0, x)
+
+
+@MyReLU.wrong(
+    "X-3.8-13",
+    "forward is a method, so its first parameter is the object itself: def forward(self, x).",
+)
+class WithoutSelf(__import__("torch").nn.Module):
+    def forward(x):
+        import torch
+
+        return torch.where(x <= 0, 0, x)
+
+    @staticmethod
+    def functional(x):
+        import torch
+
+        return torch.where(x <= 0, 0, x)
+
+
+@MyReLU.wrong(
+    "X-3.8-14",
+    "The class is not derived from torch.nn.Module: its objects cannot be called, since it is Module that makes a call "
+    "lead to forward.",
+)
+class Underived:
+    def forward(self, x):
+        return self.functional(x)
+
+    @staticmethod
+    def functional(x):
+        import torch
+
+        return torch.where(x <= 0, 0, x)
+
+
 @MyReLU.right
 class Filled(__import__("torch").nn.Module):
     def __init__(self):
@@ -1374,7 +1471,7 @@ def _(counter_example, claim, n):
     if not isinstance(x, torch.Tensor):
         return x
     finite = x.is_floating_point() and bool(x.isfinite().all())
-    facts = {"shape": tuple(x.shape), "finite floats": finite, "the claim fails": False}
+    facts = {"shape": tuple(x.shape), "finite floats": finite, "finite results": False, "the claim fails": False}
     if tuple(x.shape) != (n,) or not finite:
         return facts
     result, moved = x / x.sum(), (x + 1) / (x + 1).sum()
@@ -1388,7 +1485,7 @@ def _(counter_example, claim, n):
     else:
         larger = x[:, None] > x[None, :]
         fails = defined and bool((larger & (result[:, None] < result[None, :])).any())
-    return {**facts, "the claim fails": fails}
+    return {**facts, "finite results": defined, "the claim fails": fails}
 
 
 @counter_example.cases
@@ -1538,6 +1635,23 @@ def _(claim, n):
         "keeps the order": [1, -3],
     }[claim]
     return first + [0] * (n - 2)
+
+
+@counter_example.wrong(
+    "X-3.9-10",
+    "These numbers cancel: with a sum of 0 there are no shares at all, so none is negative. Let the numbers be of both "
+    "signs and their sum not 0.",
+)
+def _(claim, n):
+    import torch
+
+    first = {
+        "never negative": [1, -1],
+        "always defined": [1, -1],
+        "shift changes nothing": [1, 2],
+        "keeps the order": [1, -3],
+    }[claim]
+    return torch.tensor(first + [0] * (n - 2), dtype=torch.float64)
 
 
 @counter_example.right
@@ -2001,6 +2115,18 @@ def _(logits, labels):
 
 
 @log_softmax_and_loss.wrong(
+    "X-3.11-9",
+    "log_p[labels] picks whole rows, numbered by the labels. One number of each row is wanted: a row and a column for each, "
+    "two lists in one pair of brackets.",
+)
+def _(logits, labels):
+    import torch
+
+    log_p = logits - torch.logsumexp(logits, 1, keepdim=True)
+    return log_p, -log_p[labels % len(labels)].mean()
+
+
+@log_softmax_and_loss.wrong(
     "M14",
     "The sums run down the columns. Each row is one example, and its classes stand in dimension 1: that is the one to "
     "sum over.",
@@ -2324,7 +2450,7 @@ PREDICTIONS = (
         "b",
     ),
     prediction(
-        "P1",
+        "P4",
         "`a` has shape (2, 4). Which sums of `torch.softmax(a, dim=0)` are 1?",
         {
             "a": (
@@ -2343,7 +2469,7 @@ PREDICTIONS = (
         "b",
     ),
     prediction(
-        "P2",
+        "P3",
         "Somebody writes the sigmoid as `1 / (1 + torch.exp(-x))`, in float32. What does it give at x = -100?",
         {
             "a": (
@@ -2360,7 +2486,7 @@ PREDICTIONS = (
         "b",
     ),
     prediction(
-        "P3",
+        "P5",
         "Which of these equals `softmax(x)`, for x = [1, 2, 3]?",
         {
             "a": (
@@ -2380,7 +2506,7 @@ PREDICTIONS = (
         "a",
     ),
     prediction(
-        "P4",
+        "P1",
         "`x = torch.tensor([-1., 2.])`, then `y = F.relu(x, inplace=True)`. What is `x` now?",
         {
             "a": ("[-1, 2]", "So it would be without inplace=True. With it, the result is written into x."),
@@ -2390,7 +2516,7 @@ PREDICTIONS = (
         "b",
     ),
     prediction(
-        "P5",
+        "P2",
         "`torch.where(condition, x, 0.5)`, and `x` holds int64. Which dtype has the result?",
         {
             "a": (

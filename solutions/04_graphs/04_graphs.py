@@ -35,7 +35,7 @@ import torch
 from torch.utils.tensorboard import SummaryWriter
 
 from autograder.check import Checker
-from autograder.tensorboard import fresh_run, log_graph, open_tensorboard, read_runs
+from autograder.tensorboard import fresh_run, log_graph, read_runs
 from lecture_pictures import chain_step, explore_chain, grad_fn_graph, stacked
 
 check = Checker("04_graphs")
@@ -71,10 +71,10 @@ predict("R3", "c")
 #
 # Complete it for f(x) = x²:
 #
-# {{question P5}}
+# {{question P1}}
 
 # %%
-predict("P5", "a")
+predict("P1", "a")
 
 # %% concepts=["L-36"]
 for h in (1.0, 0.1, 0.01, 0.001):
@@ -107,10 +107,10 @@ check(central_difference)
 # %% [markdown]
 # **Where it breaks.** "The smaller h, the better": that holds on paper. Now in float32, with its seven digits:
 #
-# {{question P6}}
+# {{question P2}}
 
 # %%
-predict("P6", "b")
+predict("P2", "b")
 
 # %%
 x = torch.tensor(1.0)
@@ -126,7 +126,7 @@ for h in (1e-2, 1e-4, 1e-6, 1e-8):
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 12 minutes with the review.** Board: a curve, a secant, and the secant through both neighbours, which
-# is nearly parallel to the tangent. P6 surprises nearly everybody: let them compute 1 + 1e-8 in float32. Common
+# is nearly parallel to the tangent. P2 surprises nearly everybody: let them compute 1 + 1e-8 in float32. Common
 # answers: the one-sided quotient, division by h, float32 all the way, `/ 2 * h` without brackets.
 
 # %% [markdown] concepts=["L-37"]
@@ -311,10 +311,10 @@ except RuntimeError as error:
 # Integers have no slopes. Now the graph: results get a `grad_fn`, inputs have none. A tensor without a `grad_fn` is a
 # **leaf**.
 #
-# {{question P1}}
+# {{question P3}}
 
 # %%
-predict("P1", "b")
+predict("P3", "b")
 
 # %% concepts=["L-43"] facts=["F-30"]
 g = x * x + 1
@@ -341,20 +341,20 @@ print(f"by hand {manual.item():.4f}, by torch {x.grad.item():.4f}")
 # %% [markdown]
 # It is. Three questions on what happens around such a call:
 #
-# {{question P2}}
-#
-# {{question P3}}
-#
 # {{question P4}}
+#
+# {{question P5}}
+#
+# {{question P6}}
 
 # %%
-predict("P2", "c")
+predict("P4", "c")
 
 # %%
-predict("P3", "b")
+predict("P5", "b")
 
 # %%
-predict("P4", "b")
+predict("P6", "b")
 
 # %% concepts=["L-43"] facts=["F-30"]
 try:
@@ -368,8 +368,9 @@ with warnings.catch_warnings(record=True) as caught:
     print("g.grad:", g.grad, "|", str(caught[0].message).split(". ")[0])
 
 # %% [markdown]
-# **Rule.** `.grad` is filled in leaves that require it, and elsewhere only after `retain_grad()`. It is added to, never
-# cleared for you. What a graph has stored serves one walk.
+# **Rule.** `.grad` is filled in leaves that require it. A result keeps its own only if you ask it to, with
+# `t.retain_grad()`, before the way back. `.grad` is added to, never cleared for you. What a graph has stored serves one
+# walk.
 #
 # Everything that requires no gradient is a leaf, too, however it was made: nothing about it was recorded. That is why
 # there are two questions to ask of each tensor (objective 3). `is_leaf` would answer the first one; find it yourself.
@@ -397,7 +398,7 @@ def leaf_report(tensors):
 check(leaf_report)
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 14 minutes.** P1 to P4 are the heart of the lecture; collect votes for all of them before the cell is
+# **Instructor, 14 minutes.** P3 to P6 are the heart of the lecture; collect votes for all of them before the cell is
 # run. Board: a table with columns tensor, leaf, requires_grad, .grad filled. The wrong intuition is "leaf = input of
 # my network". Common answers: every tensor that requires a gradient keeps one; only Parameters are leaves.
 
@@ -589,7 +590,7 @@ with torch.no_grad():
 print("under no_grad:", w)
 
 # %% [markdown]
-# **Rule.** Clear once a step, accumulate within it, update under `no_grad`. (objective 5)
+# **Rule.** Clear once a step, accumulate within it, update under `no_grad` (objective 5).
 #
 # {{card training_step}}
 
@@ -626,7 +627,9 @@ check(training_step)
 #
 # Sometimes you know a better backward than the one that torch would put together, or torch cannot look into what you
 # do. Then write a `torch.autograd.Function`: `forward` computes and stores, `backward` takes the slope of all that
-# follows and multiplies it by its own. Here is one for exp, which stores its *result*:
+# follows and multiplies it by its own. What one of them leaves for the other travels in `ctx` (for *context*):
+# `ctx.save_for_backward(...)` puts tensors in, and `ctx.saved_tensors` gives them back, always as a tuple. You do not call
+# such a class, you **apply** it: `Exp.apply(x)`. Here is one for exp, which stores its *result*:
 
 
 # %% concepts=["L-41"]
@@ -705,7 +708,8 @@ check(log_square)
 # into a folder, one folder for each *run*, and TensorBoard reads along. `SummaryWriter.add_graph` logs the graph of a
 # `torch.nn.Module`. It runs the module once and writes down what happens, with a part of torch that is deprecated
 # (`torch.jit.trace`), and warns three times of it. `log_graph` does the same without these warnings, closes the file,
-# and draws what is in it; should that part of torch be gone one day, it draws what autograd recorded.
+# and draws what is in it; should that part of torch be gone one day, it draws what autograd recorded. `fresh_run("demo")`
+# names a folder that nothing was logged to yet, `runs/demo-1` or the next number.
 
 # %% concepts=["L-44"] facts=["F-32", "F-34"]
 steep = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.Sigmoid())
@@ -721,13 +725,15 @@ for number, line in enumerate(read_runs(demo)["."]["graphs"][0], start=1):
     print(f"#{number}", line)
 
 # %% [markdown] concepts=["L-44"]
-# And in TensorBoard itself: the next cell opens it below, as the magic `%tensorboard --logdir runs` does. In a terminal
-# `make tensorboard` does it, or `python -m autograder tensorboard`, and you open the address that is printed. Choose
-# **Graphs**, then the run on the left. A double click opens a box. TensorBoard calls the nodes by the names of your
-# variables; which operation each one is, you see at the right when you click on it, and in the lines above.
+# And in TensorBoard itself: the next cell opens it below, with a **magic**, a command of the notebook that begins with
+# `%`. TensorBoard then runs beside your notebook, until you shut the notebook down. Or let a terminal run it: `make
+# tensorboard`, or `python -m autograder tensorboard`, and you open the address that is printed. Choose **Graphs**, then the
+# run on the left. A double click opens a box. TensorBoard calls the nodes by the names of your variables; which operation
+# each one is, you see at the right when you click on it, and in the lines above.
 
-# %% tags=["nbval-ignore-output"] reason="It opens TensorBoard where there is a front end, on a port that differs."
-open_tensorboard()
+# %% tags=["nbval-ignore-output"] reason="It opens TensorBoard where a front end shows it, on a port that differs."
+# %load_ext autograder.tensorboard
+# %tensorboard --logdir runs
 
 # %% [markdown] concepts=["L-45"] facts=["F-33", "F-35"]
 # torch has modules for many functions. For those that it has not, such as our sin(log(x² + 1)), write one: a class

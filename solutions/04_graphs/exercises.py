@@ -1352,6 +1352,82 @@ def _(data):
     return Value(data)
 
 
+@Value.wrong(
+    "X-4.7-6",
+    "backward sets grad to 1 in every Value that it is called on, and you call it on the inputs, too: what had arrived there "
+    "is gone. Only the Value that it starts from gets the 1; walk through the others in a loop.",
+)
+def _(data):
+    import math
+
+    class Value:
+        def __init__(self, data, inputs=(), slopes=()):
+            self.data, self.grad, self.inputs, self.slopes = float(data), 0.0, inputs, slopes
+
+        def __add__(self, other):
+            other = other if hasattr(other, "grad") else Value(other)
+            return Value(self.data + other.data, (self, other), (1.0, 1.0))
+
+        def __mul__(self, other):
+            other = other if hasattr(other, "grad") else Value(other)
+            return Value(self.data * other.data, (self, other), (other.data, self.data))
+
+        __radd__, __rmul__ = __add__, __mul__
+
+        def log(self):
+            return Value(math.log(self.data), (self,), (1 / self.data,))
+
+        def sin(self):
+            return Value(math.sin(self.data), (self,), (math.cos(self.data),))
+
+        def backward(self):
+            self.grad = 1.0
+            for value, slope in zip(self.inputs, self.slopes, strict=True):
+                value.grad += slope * self.grad
+                value.backward()
+
+    return Value(data)
+
+
+@Value.wrong(
+    "X-4.7-7",
+    "A Value that is used twice was walked through twice, and the second time it handed on what it had handed on before. "
+    "Each Value comes once, after all that use it: order them first, as in graph_nodes.",
+)
+def _(data):
+    import math
+
+    class Value:
+        def __init__(self, data, inputs=(), slopes=()):
+            self.data, self.grad, self.inputs, self.slopes = float(data), 0.0, inputs, slopes
+
+        def __add__(self, other):
+            other = other if hasattr(other, "grad") else Value(other)
+            return Value(self.data + other.data, (self, other), (1.0, 1.0))
+
+        def __mul__(self, other):
+            other = other if hasattr(other, "grad") else Value(other)
+            return Value(self.data * other.data, (self, other), (other.data, self.data))
+
+        __radd__, __rmul__ = __add__, __mul__
+
+        def log(self):
+            return Value(math.log(self.data), (self,), (1 / self.data,))
+
+        def sin(self):
+            return Value(math.sin(self.data), (self,), (math.cos(self.data),))
+
+        def backward(self):
+            self.grad, waiting, steps = 1.0, [self], 0
+            while waiting and steps < 10_000:
+                v, steps = waiting.pop(), steps + 1
+                for value, slope in zip(v.inputs, v.slopes, strict=True):
+                    value.grad += slope * v.grad
+                    waiting.append(value)
+
+    return Value(data)
+
+
 @Value.right
 def _(data):
     import math
@@ -1593,6 +1669,24 @@ def _(w, batches, rate, loss):
 
 
 @training_step.wrong(
+    "X-4.8-8",
+    "The caller's w has not moved, and its .grad is not cleared: w = w - ... makes a new tensor and calls it w inside of your "
+    "function, and from then on you deal with that one. Write into w, with -= under no_grad.",
+)
+def _(w, batches, rate, loss):
+    import torch
+
+    w.grad = None
+    for x in batches:
+        loss(w, x).backward()
+    used = torch.zeros_like(w) if w.grad is None else w.grad
+    with torch.no_grad():
+        w = w - rate * used
+    w.grad = None
+    return used
+
+
+@training_step.wrong(
     "X-4.8-4",
     "The step goes uphill. The gradient shows where the loss grows: go the other way, w -= rate * gradient.",
 )
@@ -1735,7 +1829,8 @@ def _(log_square, x):
     x = x.detach().clone().requires_grad_()
     value = log_square(x)
     weights = torch.arange(1.0, x.numel() + 1, dtype=x.dtype).reshape(x.shape)
-    seen = {"value": value.detach(), "node": "LogSquareBackward" if "Backward" in str(value.grad_fn) else "none"}
+    below = [getattr(node, "variable", None) is x for node, _ in value.grad_fn.next_functions] if value.grad_fn else []
+    seen = {"value": value.detach(), "one node, and x below it": below == [True]}
     (first,) = torch.autograd.grad((value * weights).sum(), x, create_graph=True)
     seen["gradient"] = first.detach()
     second = torch.autograd.grad((first * weights).sum(), x, allow_unused=True)[0] if first.requires_grad else None
@@ -1900,6 +1995,82 @@ def _(x):
     return LogSquare.apply(x)
 
 
+@log_square.wrong(
+    "X-4.9-7",
+    "The formula was typed, and torch put its own nodes together: your Function was not used. log_square has to call "
+    "LogSquare.apply(x).",
+)
+def _(x):
+    import torch
+
+    return torch.log(x * x + 1)
+
+
+@log_square.wrong(
+    "X-4.9-8",
+    "A Function is not called but applied: LogSquare.apply(x). LogSquare(x) makes an object that computes nothing.",
+)
+def _(x):
+    import torch
+
+    class LogSquare(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return torch.log(x * x + 1)
+
+        @staticmethod
+        def backward(ctx, slope):
+            (x,) = ctx.saved_tensors
+            return slope * 2 * x / (x * x + 1)
+
+    return LogSquare(x)
+
+
+@log_square.wrong(
+    "X-4.9-9",
+    "ctx.saved_tensors is a tuple, also when one tensor was saved. Unpack it, as Exp does.",
+)
+def _(x):
+    import torch
+
+    class LogSquare(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return torch.log(x * x + 1)
+
+        @staticmethod
+        def backward(ctx, slope):
+            x = ctx.saved_tensors
+            return slope * 2 * x / (x * x + 1)
+
+    return LogSquare.apply(x)
+
+
+@log_square.wrong(
+    "X-4.9-10",
+    "The gradient is right, its own derivative is not: x * x + 1 was saved as it came out in forward, and nothing of "
+    "forward is recorded, so torch takes it for a constant. Save x alone, and compute x * x + 1 again in backward.",
+)
+def _(x):
+    import torch
+
+    class LogSquare(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            g = x * x + 1
+            ctx.save_for_backward(x, g)
+            return torch.log(g)
+
+        @staticmethod
+        def backward(ctx, slope):
+            x, g = ctx.saved_tensors
+            return slope * 2 * x / g
+
+    return LogSquare.apply(x)
+
+
 @log_square.right
 def _(x):
     import torch
@@ -1990,7 +2161,7 @@ def _(logged_graphs, x):
         for thread in left_open:  # it would go on writing into a folder that is gone
             thread.stop()
             thread.join()
-        for path in [] if left_open else sorted(folder.rglob("*tfevents*")):
+        for path in [] if left_open else sorted(folder.rglob("*tfevents*"), key=lambda path: (len(path.name), path)):
             with path.open("rb") as file:
                 runs.setdefault(path.parent.relative_to(folder).as_posix(), []).append(file.read(1 << 20))
         return {"writers left open": len(left_open), "runs": runs}
@@ -2130,6 +2301,30 @@ def _(x, folder):
     log_graph(OurNet(), x, folder / "ournet")
 
 
+@logged_graphs.wrong(
+    "X-4.10-7",
+    "Nothing was logged below folder. fresh_run makes up a place of its own, under runs; here the place is given: "
+    'folder / "sequential" and folder / "ournet".',
+)
+def _(x, folder):
+    import pathlib
+    import tempfile
+
+    import torch
+
+    from autograder.tensorboard import log_graph
+
+    class OurNet(torch.nn.Module):
+        def forward(self, x):
+            return torch.sin(torch.log(x * x + 1))
+
+    with tempfile.TemporaryDirectory() as place:
+        elsewhere = pathlib.Path(place)
+        first = torch.nn.Sequential(torch.nn.Tanh(), torch.nn.ReLU(), torch.nn.Softmax(dim=1))
+        log_graph(first, x, elsewhere / "sequential")
+        log_graph(OurNet(), x, elsewhere / "ournet")
+
+
 @logged_graphs.right
 def _(x, folder):
     import warnings
@@ -2229,7 +2424,7 @@ def _(vanishing_layer, gradients):
         for thread in left_open:  # it would go on writing into a folder that is gone
             thread.stop()
             thread.join()
-        for path in [] if left_open else sorted(folder.rglob("*tfevents*")):
+        for path in [] if left_open else sorted(folder.rglob("*tfevents*"), key=lambda path: (len(path.name), path)):
             with path.open("rb") as file:
                 runs.setdefault(path.parent.relative_to(folder).as_posix(), []).append(file.read(1 << 20))
         return {"the layer": answer, "writers left open": len(left_open), "runs": runs}
@@ -2363,6 +2558,42 @@ def _(gradients, folder):
         after = layers[place + 1]
         if sizes[layer] < sizes[after] / 100:
             return layer
+    return None
+
+
+@vanishing_layer.wrong(
+    "X-4.11-8",
+    "All steps of a layer went into one number. Each row is a step of its own, with a scalar and a histogram of its own.",
+)
+def _(gradients, folder):
+    from torch.utils.tensorboard import SummaryWriter
+
+    with SummaryWriter(folder) as writer:
+        for layer, rows in gradients.items():
+            writer.add_scalar(f"gradient/{layer}", rows.norm(), 0)
+            writer.add_histogram(f"gradient/{layer}", rows, 0)
+    sizes = {layer: rows[-1].norm() for layer, rows in gradients.items()}
+    layers = list(sizes)
+    for place in reversed(range(len(layers) - 1)):
+        if sizes[layers[place]] < sizes[layers[place + 1]] / 100:
+            return layers[place]
+    return None
+
+
+@vanishing_layer.wrong("X-4.11-9", "The steps are numbered from 1. Row s is step s, and rows begin at 0.")
+def _(gradients, folder):
+    from torch.utils.tensorboard import SummaryWriter
+
+    with SummaryWriter(folder) as writer:
+        for layer, rows in gradients.items():
+            for step, row in enumerate(rows, start=1):
+                writer.add_scalar(f"gradient/{layer}", row.norm(), step)
+                writer.add_histogram(f"gradient/{layer}", row, step)
+    sizes = {layer: rows[-1].norm() for layer, rows in gradients.items()}
+    layers = list(sizes)
+    for place in reversed(range(len(layers) - 1)):
+        if sizes[layers[place]] < sizes[layers[place + 1]] / 100:
+            return layers[place]
     return None
 
 
@@ -2633,7 +2864,7 @@ PREDICTIONS = (
         "c",
     ),
     prediction(
-        "P1",
+        "P3",
         "`x = torch.tensor([1.0], requires_grad=True)`, `g = x * x + 1`, `h = torch.log(g)`, `k = torch.sin(h)`, and "
         "`p = torch.ones(2) * 3`. Which of them are leaves (`is_leaf`)?",
         {
@@ -2648,7 +2879,7 @@ PREDICTIONS = (
         "b",
     ),
     prediction(
-        "P2",
+        "P4",
         "`k.backward()` has run. What does a second `k.backward()` do?",
         {
             "a": ("it gives the same gradient again", "It would need the stored values, and they have been let go."),
@@ -2661,7 +2892,7 @@ PREDICTIONS = (
         "c",
     ),
     prediction(
-        "P3",
+        "P5",
         "The derivative at x = 1 is 0.7692. The graph is built anew and `k.backward()` called once more. What is "
         "`x.grad` now?",
         {
@@ -2673,7 +2904,7 @@ PREDICTIONS = (
         "b",
     ),
     prediction(
-        "P4",
+        "P6",
         "After `k.backward()`, what is `g.grad`?",
         {
             "a": (
@@ -2693,7 +2924,7 @@ PREDICTIONS = (
         "b",
     ),
     prediction(
-        "P5",
+        "P1",
         "The limit for f(x) = x²: what is ((x + h)² - x²) / h, for h that is not 0?",
         {
             "a": (
@@ -2707,7 +2938,7 @@ PREDICTIONS = (
         "a",
     ),
     prediction(
-        "P6",
+        "P2",
         "In float32, at x = 1, what is ((x + h)² - x²) / h for h = 1e-8? The derivative is 2.",
         {
             "a": ("2.00000001", "By algebra, yes. But 1 + 1e-8 is not a float32: seven digits are not enough."),

@@ -103,6 +103,29 @@ def test_predictions_and_hints_are_noted(check, tmp_path):
     assert noted == {"predictions": {asked.id: [asked.answer]}, "hints": {"every_kth_of_last_row": [1]}}
 
 
+def test_a_known_slip_is_told_beside_its_line_also_in_a_class(check, shown):
+    class Positive(torch.nn.Module):
+        def forward(self, x):
+            return x if x > 0 else 0 * x
+
+    kind = type("MyReLU", (Positive,), {"functional": staticmethod(Positive().forward)})
+    course = Path(__file__).parents[2] / "course" / "03_activations"
+    with pytest.raises(CheckFailed, match="ambiguous"):
+        Checker("03_activations", course)(kind)
+    rows = dict(shown[0].rows)
+    assert rows["in your code"].endswith(": `return x if x > 0 else 0 * x`") and "several answers" in rows["next step"]
+
+
+def test_the_line_is_also_shown_where_another_error_is_asked_for(check, shown):
+    def multiples_of(x, k):
+        assert k != 0
+        return x[x % k == 0]
+
+    with pytest.raises(CheckFailed, match="expected ValueError, got AssertionError"):
+        check(multiples_of)
+    assert dict(shown[0].rows)["in your code"].endswith(": `assert k != 0`")
+
+
 def test_a_damaged_note_costs_nothing(check, tmp_path, shown):
     (tmp_path / "progress.json").write_text("[1")
     check.hint(every_kth_of_last_row)

@@ -7,7 +7,7 @@ import torch
 
 from autograder import probe, wire
 from autograder import properties as p
-from autograder.compare import ASPECTS, difference
+from autograder.compare import ASPECTS, CUT_OFF, difference
 from autograder.properties import TEXTS, Property
 
 X = torch.arange(12.0).view(3, 4)
@@ -253,6 +253,43 @@ def test_values_that_exist_only_while_they_are_described_have_memory_of_their_ow
     pack = probe.Pack()
     names = {pack.describe_tensor(torch.ones(1000))["tensor"]["storage"] for _ in range(20)}
     assert len(names) == 20
+
+
+NEXT_STEPS = [  # what students do, and what they are told to look at
+    (lambda x: x, lambda x: x if x else -x, "several answers"),
+    (lambda x: x, lambda x: x ^ 2, "A power is `**`"),
+    (lambda x: x, lambda x: __import__("math").log(x), "whole tensors"),
+]
+
+
+@pytest.mark.parametrize("reference, answer, said", NEXT_STEPS)
+def test_a_frequent_slip_is_told_what_it_is(reference, answer, said):
+    assert said in found(reference, answer, X.clone()).next_step
+
+
+@pytest.mark.parametrize(
+    "answer, said",
+    [
+        (lambda x: x.exp().data * 2, CUT_OFF),
+        (lambda x: x.mul_(2), "Make a new tensor in its place"),
+        (lambda x: x.exp().div_(2), "the way back failed"),
+    ],
+)
+def test_a_gradient_that_is_cut_off_or_spoiled_is_told_by_what(answer, said):
+    x = torch.ones(3, requires_grad=True)
+    assert said in found(lambda x: x.exp() * 2, answer, x, properties=[p.gradient], gradient=True).next_step
+
+
+@pytest.mark.parametrize("unable", [lambda x: x ^ 2, lambda x: torch.nn.Module()(x)])
+def test_what_torch_has_not_implemented_is_no_blank_answer(unable):
+    assert found(lambda x: x, unable, X.clone()).aspect == "raised"
+
+
+def test_an_error_is_told_in_one_line_and_is_not_cut_within_a_word():
+    got = found(lambda x: x[9], lambda x: torch.any(False), X.clone()).got
+    assert got.startswith("TypeError: any() received") and "\n" not in got
+    long = found(lambda x: x, lambda x: (_ for _ in ()).throw(ValueError("word " * 100)), X.clone()).got
+    assert long.endswith("word …")
 
 
 def test_every_property_has_a_text_and_a_judge():

@@ -261,6 +261,19 @@ def test_warnings_that_are_not_of_the_deprecation_come_through(tmp_path):
 def test_a_function_is_refused_with_a_reason(tmp_path):
     with pytest.raises(UsageError, match=r"only a torch\.nn\.Module can be logged"):
         tensorboard.log_graph(torch.sin, torch.ones(2), tmp_path)
+    with pytest.raises(UsageError, match=r"an object of it can be logged: Wave\(\)"):
+        tensorboard.log_graph(Wave, torch.ones(2), tmp_path)
+
+
+class Blank(torch.nn.Module):
+    def forward(self, x):
+        raise NotImplementedError("not answered yet")
+
+
+def test_the_error_of_a_model_is_shown_without_that_of_the_tracer(tmp_path):
+    with pytest.raises(NotImplementedError, match="not answered yet") as raised:
+        tensorboard.log_graph(Blank(), torch.ones(2), tmp_path)
+    assert raised.value.__context__ is None and not any("jit" in str(frame.path) for frame in raised.traceback)
 
 
 def test_where_torch_traces_no_more_the_recorded_graph_is_drawn(tmp_path, monkeypatch):
@@ -285,21 +298,15 @@ def test_a_damaged_file_in_the_folder_is_reported(tmp_path):
         tensorboard.read_runs(tmp_path)
 
 
-def test_nothing_is_started_where_no_front_end_looks(monkeypatch, capsys):
-    monkeypatch.delenv(tensorboard.FRONT_END, raising=False)
-    monkeypatch.setattr(tensorboard.notebook, "start", lambda arguments: pytest.fail("started"))
-    tensorboard.open_tensorboard()
-    assert "make tensorboard" in capsys.readouterr().out
-
-
-def test_a_front_end_gets_tensorboard_below_the_cell(monkeypatch):
-    started = []
-    monkeypatch.setenv(tensorboard.FRONT_END, "04_graphs.ipynb")
-    monkeypatch.setattr(tensorboard.notebook, "start", started.append)
-    tensorboard.open_tensorboard("my runs")
-    assert started == ["--logdir 'my runs'"]
-
-
 def test_a_message_is_json_safe_after_reading(logged):
     files, _ = logged
     assert json.dumps(probe.Pack().describe(events.run(files)))
+
+
+def test_the_files_of_a_run_are_read_in_the_order_in_which_they_were_logged(tmp_path):
+    for number, model in ((9, Wave()), (10, torch.nn.Tanh())):
+        tensorboard.log_graph(model, torch.ones(2, 3), tmp_path)
+        (made,) = (path for path in tmp_path.iterdir() if ".same." not in path.name)
+        made.rename(tmp_path / f"events.out.tfevents.1.same.{number}")
+    waves, tanh = tensorboard.read_runs(tmp_path)["."]["graphs"]
+    assert waves == WAVE and "tanh(#1)" in tanh

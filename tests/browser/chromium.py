@@ -19,6 +19,7 @@ FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-dev-shm-usage"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions"),
     *(
+        "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost",  # no network, the same everywhere
         "--remote-debugging-port=0",
         "--remote-allow-origins=*",
         "--window-size=1280,900",
@@ -46,12 +47,12 @@ def page(url, seconds=90):
         )
         try:
             shown = Page(_page_address(Path(profile) / "DevToolsActivePort", browser, seconds), seconds)
-            shown.call("Page.enable")
-            shown.call("Page.navigate", url=url)
-            yield shown
-            with contextlib.suppress(OSError, websocket.WebSocketException):
-                shown.call("Browser.close")
-            shown.socket.close()
+            with contextlib.closing(shown.socket):
+                shown.call("Page.enable")
+                shown.call("Page.navigate", url=url)
+                yield shown
+                with contextlib.suppress(OSError, websocket.WebSocketException):
+                    shown.call("Browser.close")
         finally:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 browser.wait(5)
@@ -102,6 +103,20 @@ class Page:
             value = self.value(script)
             if holds(value):
                 return value
+            time.sleep(0.5)
+        raise AssertionError(f"{what} did not come within {self.seconds} s; there is {value!r}")
+
+    def in_frame(self, url, script, holds, what):
+        """As `until`, in the frame of the page that was opened with `url`."""
+        deadline, value = time.monotonic() + self.seconds, None
+        while time.monotonic() < deadline:
+            frames = self.call("Page.getFrameTree")["frameTree"].get("childFrames", [])
+            for frame in (f["frame"] for f in frames if f["frame"]["url"].startswith(url)):
+                world = self.call("Page.createIsolatedWorld", frameId=frame["id"])["executionContextId"]
+                result = self.call("Runtime.evaluate", expression=script, contextId=world, returnByValue=True)
+                value = result["result"].get("value")
+                if "exceptionDetails" not in result and holds(value):
+                    return value
             time.sleep(0.5)
         raise AssertionError(f"{what} did not come within {self.seconds} s; there is {value!r}")
 

@@ -1,4 +1,4 @@
-"""A real TensorBoard in a real browser: the graph tab shows what the lab has logged.
+"""A real TensorBoard in a real browser: the graph tab shows what the lab has logged, by itself and below a notebook's cell.
 
     python -m tests.browser.test_tensorboard docs/pictures/tensorboard.png
 
@@ -11,14 +11,18 @@ import subprocess
 import sys
 import tempfile
 import threading
+import urllib.error
+import urllib.request
 from pathlib import Path
 
+import nbformat
 import pytest
 import torch
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.tensorboard import log_graph
 
-from . import chromium
+from . import chromium, jupyter
 
 READY_SECONDS = 60
 ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
@@ -100,6 +104,57 @@ def test_the_graph_tab_shows_the_nodes_of_the_module(tmp_path):
     inside = [name for name in names if name.startswith("OurNet/")]
     assert len(inside) >= 4 and "input" in names and "output" in names, names
     assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+
+
+def magic_cell():
+    """The cell of the lecture that opens TensorBoard."""
+    lecture = nbformat.read(Path(__file__).parents[2] / "solutions" / "04_graphs" / "04_graphs.ipynb", 4)
+    return next(cell.source for cell in lecture.cells if "%tensorboard" in cell.source and cell.cell_type == "code")
+
+
+PANEL = "[...window.jupyterapp.shell.widgets('main')].find(panel => panel.content && panel.content.widgets)"
+READY = f"""(() => {{
+    const panel = window.jupyterapp && {PANEL};
+    return !!(panel && panel.sessionContext.session && panel.sessionContext.kernelDisplayStatus === "idle");
+}})()"""
+RUN = f"""(() => {{
+    window.jupyterapp.shell.activateById({PANEL}.id);
+    window.jupyterapp.commands.execute("notebook:run-all-cells");
+}})()"""
+FRAME = """(() => {
+    const frame = document.querySelector(".jp-OutputArea iframe[title^=TensorBoard]");
+    return frame && frame.src.startsWith("http") ? frame.src : "";
+})()"""
+SHUT_DOWN = f"{PANEL}.sessionContext.shutdown()"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_magic_of_the_lecture_shows_it_below_the_cell_and_takes_it_away_with_the_kernel(tmp_path):
+    chromium.demand_browser()
+    (tmp_path / "kept").mkdir()
+    folder = tmp_path / "lecture"
+    folder.mkdir()
+    logged(folder / "runs")
+    notebook = new_notebook(cells=[new_markdown_cell("# The lab"), new_code_cell(magic_cell())])
+    notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, folder / "lab.ipynb")
+    options = ["--LabApp.expose_app_in_browser=True", "--LabApp.news_url=", "--ServerApp.log_level=WARN"]
+    with (
+        jupyter.served("jupyterlab", folder, tmp_path / "kept", *options) as address,
+        chromium.page(f"{address}/lab/tree/lab.ipynb", seconds=120) as page,
+    ):
+        page.until(READY, bool, "the notebook with its kernel")
+        page.value(RUN)
+        inside = page.until(FRAME, bool, "TensorBoard below the cell")
+        names = page.in_frame(inside, NODES, lambda names: "OurNet" in names or "Sequential" in names, "a graph in it")
+        assert "input" in names and "output" in names, names
+        page.value(SHUT_DOWN)
+        page.until(f"{PANEL}.sessionContext.hasNoKernel || !{PANEL}.sessionContext.session", bool, "the shutdown")
+        with pytest.raises(urllib.error.URLError):
+            for _ in range(60):
+                urllib.request.urlopen(inside, timeout=5).close()
+                threading.Event().wait(0.5)
 
 
 def test_where_there_is_no_browser_it_is_skipped_and_in_ci_it_fails(monkeypatch):
