@@ -108,7 +108,10 @@ def _differs(aspect, path, expected, got, next_step="") -> Difference:
 # What to look at when not a value but something on the way to it came back.
 NOTHING = "Nothing comes back: end with `return`. What is printed is only shown, and an `if` without its `else` returns nothing."
 NOTHING_THERE = "This part is None: nothing was put there, or it is a gradient that does not exist."
-SEVERAL = "Several things came back at once. `x.max(dim)` and `x.min(dim)` do that: `.values` are the numbers, `.indices` their places."
+SEVERAL = (
+    "Several things came back at once, as with a comma behind `return`. `x.max(dim)` and `x.min(dim)` do that, too: their "
+    "`.values` are the numbers, their `.indices` the places."
+)
 TO_PLAIN = "A MaskedTensor came, and a plain tensor is wanted: `.to_tensor(value)` makes one, with your value where nothing counts."
 TO_MASKED = "A plain tensor came, and a MaskedTensor is wanted: data and mask together, so that what is missing stays known as missing."
 MASKED_GRADIENT = (

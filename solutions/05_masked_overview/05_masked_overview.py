@@ -361,7 +361,8 @@ def guarded_quotient(condition, a, b, c):
     """a / b where the condition is True, c elsewhere, with finite plain gradients of a and c.
 
     All four are tensors of one shape; condition is bool, the others are float. Where the condition is True b is not 0;
-    elsewhere a and b may hold anything: 0, NaN, infinity. No gradient of b is asked for.
+    elsewhere a and b may hold anything: 0, NaN, infinity. What is chosen stays as it is, also a NaN or an infinity. No
+    gradient of b is asked for.
     """
     ### BEGIN SOLUTION
     divisor = torch.where(condition, b, 1)

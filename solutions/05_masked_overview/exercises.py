@@ -41,7 +41,7 @@ def some_mask(rng, *shape):
     stars=1,
     concepts=["O-03", "O-04"],
     properties=[no_loops, device_agnostic],
-    visible=6,
+    visible=5,
     hints=[
         "Number the positions of a row 0, 1, 2, ... Position t belongs to the sequence if t is smaller than the "
         "length of its row. That is a comparison of a row of positions with a column of lengths.",
@@ -63,8 +63,9 @@ def _(rng):
     yield torch.tensor([[0.0, 1.0], [2.0, 0.0]]), torch.tensor([2, 2])
     yield torch.tensor([[4, 0], [0, 6], [1, 2]]), torch.tensor([1, 2, 0])
     yield torch.zeros(2, 5), torch.tensor([5, 3])
+    # hidden, for the smallest failing input is shown, and these teach nothing
     yield torch.tensor([[1e30]]), torch.tensor([0])
-    yield torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64)  # hidden: as the smallest one it would teach nothing
+    yield torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64)
     yield rng.matrix(4, 3).t(), torch.tensor([4, 0, 2])
     for _ in range(10):
         rows, columns = rng.integer(1, 4), rng.integer(2, 5)
@@ -969,8 +970,8 @@ def _(x, mask, dim):
 
 @safe_softmax.wrong(
     "X-5.6-5",
-    "A very small number is not minus infinity: where the numbers that count are smaller still, the hidden ones "
-    "take all the weight, and choosing at the end leaves nothing. Fill with minus infinity.",
+    "Where the numbers that count are very small, all your weights are 0: a fill like -1e9 was larger than they are, or exp "
+    "was taken before the largest of them was subtracted. Fill with minus infinity and give that to torch.softmax.",
 )
 def _(x, mask, dim):
     import torch
@@ -1849,8 +1850,8 @@ def _(prediction, target, mask):
 
 @masked_mse.wrong(
     "X-5.11-4",
-    "Where no target is known you put the prediction in its place and trusted the difference to be 0. The "
-    "prediction may be NaN or infinite there, and then it is NaN: choose the difference by the mask as well.",
+    "Where no target is known you trusted the difference to be harmless. The prediction may be NaN or infinite there, and "
+    "then the difference is NaN, whatever stands in place of the target: choose the difference by the mask as well.",
 )
 def _(prediction, target, mask):
     import torch
