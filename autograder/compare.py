@@ -86,8 +86,8 @@ RAISED = {  # of an error that says so: what is said in place of the general sen
     "bitwise_xor": "In Python `^` is the exclusive or of bits. A power is `**`.",
 }
 CUT_OFF = (
-    "No gradient reaches this input: the result was cut off from it, by `.detach()`, `.data`, `.item()`, NumPy, "
-    "`torch.tensor(...)` or `torch.no_grad()`."
+    "No gradient reaches this input: the result does not use it here, or was cut off from it, by `.detach()`, `.data`, "
+    "`.item()`, NumPy, `torch.tensor(...)`, `masked_tensor(...)` or `torch.no_grad()`."
 )
 
 
@@ -107,6 +107,17 @@ def _differs(aspect, path, expected, got, next_step="") -> Difference:
 
 # What to look at when not a value but something on the way to it came back.
 NOTHING = "Nothing comes back: end with `return`. What is printed is only shown, and an `if` without its `else` returns nothing."
+NOTHING_THERE = "This part is None: nothing was put there, or it is a gradient that does not exist."
+SEVERAL = (
+    "Several things came back at once, as with a comma behind `return`. `x.max(dim)` and `x.min(dim)` do that, too: their "
+    "`.values` are the numbers, their `.indices` the places."
+)
+TO_PLAIN = "A MaskedTensor came, and a plain tensor is wanted: `.to_tensor(value)` makes one, with your value where nothing counts."
+TO_MASKED = "A plain tensor came, and a MaskedTensor is wanted: data and mask together, so that what is missing stays known as missing."
+MASKED_GRADIENT = (
+    "A masked gradient is what an input gets that goes through `as_masked_tensor`. Where a plain one is wanted, compute with "
+    "plain tensors and `torch.where`."
+)
 UNCALLED = "This is the function itself, not what it returns: call it, with () behind its name."
 ARRAY = "This came out as a NumPy array. Stay with torch: what NumPy has, a tensor has as well."
 HANDED_BACK = "`return` hands the exception over as a value. `raise` in its place ends the call with it."
@@ -115,11 +126,17 @@ COUNT = "Count what comes back: is a `return` inside a loop that should go on, o
 NO_OPERATION = "Do it without any torch operation, from what you were given."
 
 
-def _wrong_type(path, expected, got) -> Difference:
-    """Another type than expected came; `expected` is a text, `got` what was seen."""
+def _wrong_type(path, expected, got, tensor=None) -> Difference:
+    """Another type than expected came; `expected` is a text, `tensor` the tensor expected, `got` what was seen."""
     callables = ("builtin_function_or_method", "function", "method", "type")
     if got is None:
-        next_step = NOTHING
+        next_step = NOTHING if path == "result" else NOTHING_THERE
+    elif isinstance(got, tuple) and len(got) > 1 and tensor is not None:
+        next_step = SEVERAL
+    elif isinstance(got, SeenTensor) and got.kind == "masked" and tensor is not None:
+        next_step = MASKED_GRADIENT if "gradient of" in path else TO_PLAIN
+    elif isinstance(got, SeenTensor) and got.kind == "tensor" and tensor is not None and tensor.kind == "masked":
+        next_step = TO_MASKED
     elif isinstance(got, SeenObject) and got.type in callables:
         next_step = UNCALLED
     else:
@@ -230,9 +247,9 @@ def _scalar(path, expected, got, tolerance):
 
 def _tensor(path, expected, got, tolerance):
     if not isinstance(got, SeenTensor):
-        return _wrong_type(path, _type_of(expected), got)
+        return _wrong_type(path, _type_of(expected), got, expected)
     if any((expected.kind == kind) != (got.kind == kind) for kind in ("masked", "array")):
-        return _wrong_type(path, _type_of(expected), got)
+        return _wrong_type(path, _type_of(expected), got, expected)
     for aspect in ("shape", "dtype", "layout", "device"):
         if getattr(expected, aspect) != getattr(got, aspect):
             said = show if aspect in ("shape", "dtype") else lambda seen, aspect=aspect: getattr(seen, aspect)
@@ -390,7 +407,8 @@ def _gradient(expected, got, tolerance):
         if value is None or other is None:
             return _differs("gradient", path, show(value), show(other), CUT_OFF if other is None else "")
         if found := _tree(path, value, other, tolerance):
-            return _differs("gradient", path, found.expected, found.got)
+            masked = MASKED_GRADIENT if found.next_step == MASKED_GRADIENT else ""
+            return _differs("gradient", path, found.expected, found.got, masked)
     return None
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from . import probe, wire
+from .compare import ASPECTS
 from .diagnosis import Diagnosis, Misconception, Rules, construct, diagnose, given_text, kinds_text
 from .exercises import VISIBLE_SEED, Exercise, standalone_text
 from .properties import COUNTED
@@ -140,6 +141,7 @@ def _words(asked: Question, expected: tuple[Seen, ...], found: Diagnosis) -> str
         return found.next_step
     difference = found.found
     came = f"{difference.path}: expected {difference.expected}, got {difference.got}."
+    step = found.next_step
     if found.case is None:
         place = came
     elif found.case < asked.visible:
@@ -147,9 +149,11 @@ def _words(asked: Question, expected: tuple[Seen, ...], found: Diagnosis) -> str
     else:
         kinds = kinds_text(rules(asked.exercise), _before(asked)[found.case].inputs)
         place = f"On a hidden case ({kinds}) {_HIDDEN.get(difference.aspect, 'the {aspect} of {path} differs').format(**vars(difference))}."
-    return " ".join(filter(None, (found.likely, place, "" if found.likely else found.next_step)))
+        step = _UNSEEN if step == ASPECTS["value"] else step
+    return " ".join(filter(None, (found.likely, place, "" if found.likely else step)))
 
 
+_UNSEEN = "Try inputs of this kind that you make up, with every extreme that the task allows."
 _HIDDEN = {
     "raises": "{expected} is expected and was not raised",
     "raised": "it raised an error where none is expected",
@@ -157,6 +161,7 @@ _HIDDEN = {
     "operations": "it takes more torch operations than allowed",
     "memory": "it takes more memory than allowed",
     "warnings": "a warning came",
+    "gradient": "the {path} differs",
     "plot": "the figure is not as asked: look at {path}",
 }
 

@@ -248,8 +248,8 @@ print("gradient:", [f"{v:.2g}" for v in x.grad.tolist()])
 
 # %% [markdown] concepts=["O-08", "O-09"]
 # The value is fine everywhere. But exp(90) is infinite in float32. `where` did not choose it, so 0 comes back to it,
-# and the slope of exp there is infinite: 0 times infinity is NaN. In the zeros before it, too, two meanings are
-# mixed.
+# and the slope of exp there is infinite: 0 times infinity is NaN. The zeros before it mix two meanings: the constant 1
+# has the slope 0, and exp(x) took no part at all.
 #
 # With masks, each side says where it counts. `exp` then never matters beyond its mask:
 
@@ -361,7 +361,8 @@ def guarded_quotient(condition, a, b, c):
     """a / b where the condition is True, c elsewhere, with finite plain gradients of a and c.
 
     All four are tensors of one shape; condition is bool, the others are float. Where the condition is True b is not 0;
-    elsewhere a and b may hold anything: 0, NaN, infinity. No gradient of b is asked for.
+    elsewhere a and b may hold anything: 0, NaN, infinity. What is chosen stays as it is, also a NaN or an infinity. No
+    gradient of b is asked for.
     """
     ### BEGIN SOLUTION
     divisor = torch.where(condition, b, 1)
@@ -416,8 +417,8 @@ print("the prototype agrees:", x.grad)
 # **Rule.** Three orders are safe: pick first and divide then; divide by something harmless and choose then; or say in
 # the tensor what counts.
 #
-# Write all three side by side (objective 3). The check looks at the gradient of each: once from the picked elements
-# and once from the safe quotient it is [0, 1]; from the MaskedTensor it is [--, 1].
+# Write all three side by side (objective 3). The check looks at the gradient of each. For the x and divisor above it is
+# [0, 1] from the picked elements, [0, 1] from the safe quotient, and [--, 1] from the MaskedTensor.
 #
 # {{card quotients}}
 
@@ -509,8 +510,8 @@ def sum_without_nan(a, b):
 check(sum_without_nan)
 
 # %% [markdown]
-# **Four issues, three ways.** When your checks up to here are green, put everything side by side; until then the table
-# says "not answered yet". Each function below is a way to write one of the four, and the table shows the gradient that
+# **Four issues, three ways.** When your checks up to here are green, put everything side by side; until then the cell
+# with the table stops with "not answered yet". Each function below is a way to write one of the four, and the table shows the gradient that
 # comes out. (There is no division among the functions of `torch.masked`, so in two of the rows the divisor has to be
 # made harmless by hand all the same.)
 
@@ -715,7 +716,7 @@ def training_figure(naive, safe):
 
 
 # %% [markdown]
-# Both trainings, and their picture. The cell needs your `safe_softmax`; until then it says "not answered yet".
+# Both trainings, and their picture. The cell needs your `safe_softmax`; until then it stops with "not answered yet".
 
 # %% concepts=["O-16"]
 naive, safe = trained(naive_softmax), trained(safe_softmax)
@@ -789,7 +790,7 @@ def mean_and_variance(x, mask, dim):
 
     x is a float tensor, mask a bool tensor of its shape. The variance is the mean of (x - mean) ** 2. dim is gone in all
     three results; defined is bool, True where at least one element counts. Where none does, mean and variance may be
-    any finite number, but not NaN. What does not count may hold anything.
+    any finite number, but not NaN. What does not count may hold anything; a NaN that counts makes both NaN.
     """
     ### BEGIN SOLUTION
     count = mask.sum(dim, keepdim=True).clamp(min=1)
@@ -967,9 +968,9 @@ check(shares)
 def masked_mse(prediction, target, mask):
     """The mean of (prediction - target) ** 2 over the targets that are there, with no dimension.
 
-    All three have one shape; mask is bool, True where the target is known. Elsewhere the target may hold anything, NaN
-    too, and the prediction gets the gradient 0. If no target is known the loss is 0, connected to the prediction, so
-    that backward() works. The gradient is a plain tensor.
+    All three have one shape; mask is bool, True where the target is known. Elsewhere target and prediction may hold
+    anything, NaN too, and the prediction gets the gradient 0; a NaN that counts makes the loss NaN. If no target is
+    known the loss is 0, connected to the prediction, so that backward() works. The gradient is a plain tensor.
     """
     ### BEGIN SOLUTION
     known = torch.where(mask, target, 0)

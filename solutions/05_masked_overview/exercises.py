@@ -41,7 +41,7 @@ def some_mask(rng, *shape):
     stars=1,
     concepts=["O-03", "O-04"],
     properties=[no_loops, device_agnostic],
-    visible=6,
+    visible=5,
     hints=[
         "Number the positions of a row 0, 1, 2, ... Position t belongs to the sequence if t is smaller than the "
         "length of its row. That is a comparison of a row of positions with a column of lengths.",
@@ -63,8 +63,9 @@ def _(rng):
     yield torch.tensor([[0.0, 1.0], [2.0, 0.0]]), torch.tensor([2, 2])
     yield torch.tensor([[4, 0], [0, 6], [1, 2]]), torch.tensor([1, 2, 0])
     yield torch.zeros(2, 5), torch.tensor([5, 3])
-    yield torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64)
+    # hidden, for the smallest failing input is shown, and these teach nothing
     yield torch.tensor([[1e30]]), torch.tensor([0])
+    yield torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64)
     yield rng.matrix(4, 3).t(), torch.tensor([4, 0, 2])
     for _ in range(10):
         rows, columns = rng.integer(1, 4), rng.integer(2, 5)
@@ -271,8 +272,8 @@ def _(x):
 
 @exp_below_zero.wrong(
     "M20",
-    "No NaN any more, but no gradient either: detach cuts the result off from x, also where exp is chosen. A gradient "
-    "that is missing is not a gradient of 0.",
+    "No NaN any more, but no gradient either: the result is cut off from x (detach, .data and masked_tensor all do "
+    "that), also where exp is chosen. A gradient that is missing is not a gradient of 0.",
 )
 def _(x):
     import torch
@@ -330,7 +331,7 @@ def _(x):
     needs=["exp_below_zero"],
     gradient=True,
     properties=[gradient, finite_gradient, no_loops],
-    visible=7,
+    visible=9,
     hints=[
         "The quotient that is not chosen is computed all the same. Which of its two numbers makes it dangerous, and "
         "what could stand there instead, where nobody looks?",
@@ -353,6 +354,8 @@ def _(rng):
     yield torch.tensor([True, False]), asking(torch.tensor([3.0, INF])), torch.tensor([5.0, 0.0]), torch.ones(2)
     yield torch.tensor([False]), asking(torch.tensor([0.0])), torch.tensor([0.0]), asking(torch.tensor([-1.0]))
     yield torch.tensor([False, False]), asking(torch.tensor([1.0, -1.0])), torch.zeros(2), asking(torch.ones(2))
+    yield yes.view(1), asking(torch.tensor([NAN])), torch.tensor([2.0]), torch.ones(1)  # what is chosen stays
+    yield no.view(1), asking(torch.tensor([1.0])), torch.tensor([0.0]), torch.tensor([INF])
     yield torch.zeros(0, dtype=torch.bool), asking(torch.tensor([])), torch.tensor([]), torch.tensor([])
     for _ in range(12):
         n = rng.integer(1, 4)
@@ -430,6 +433,28 @@ def _(condition, a, b, c):
     if condition.all():
         return a / b
     return c + 0 * torch.where(condition, a, 0)
+
+
+@guarded_quotient.wrong(
+    "X-5.3-5",
+    "You repaired the result at the end, and with it a NaN or an infinity that counts. What is chosen has to come "
+    "through as it is; make the divisor harmless instead.",
+)
+def _(condition, a, b, c):
+    import torch
+
+    return torch.where(condition, a / torch.where(condition, b, 1), c).nan_to_num()
+
+
+@guarded_quotient.wrong(
+    "X-5.3-6",
+    "Python's `if` asks one question for all elements: with several it fails, and the side that is left out hears "
+    "nothing of the gradient. Let where choose, place by place.",
+)
+def _(condition, a, b, c):
+    import torch
+
+    return a / torch.where(condition, b, 1) if condition else c
 
 
 @guarded_quotient.right
@@ -606,6 +631,33 @@ def _(x, divisor):
     return safe, x[ok] / divisor[ok], as_masked_tensor(x / divisor, ok)
 
 
+@quotients.wrong(
+    "X-5.4-4",
+    "Indexed and safe both divide by 0 first and hide the result afterwards, so NaN comes back through both. Pick "
+    "before you divide, and divide by something harmless before you choose.",
+)
+def _(x, divisor):
+    import torch
+
+    from maskedtensor_ref import as_masked_tensor
+
+    ok = divisor != 0
+    return (x / divisor)[ok], torch.where(ok, x / divisor, 0), as_masked_tensor(x / divisor, ok)
+
+
+@quotients.wrong(
+    "M29",
+    "The safe quotient was taken out of the MaskedTensor, so what comes back through it is a *masked* gradient. Its "
+    "gradient is to be a plain one, with 0: build it of plain tensors, with where.",
+)
+def _(x, divisor):
+    from maskedtensor_ref import as_masked_tensor
+
+    ok = divisor != 0
+    masked = as_masked_tensor(x / divisor, ok)
+    return x[ok] / divisor[ok], masked.to_tensor(0), masked
+
+
 @quotients.right
 def _(x, divisor):
     import torch
@@ -743,6 +795,34 @@ def _(a, b):
     return (a[there] * b[there]).sum()
 
 
+@sum_without_nan.wrong(
+    "X-5.5-6",
+    "Every NaN is still in the sum. If you looked for it with ==: NaN is equal to nothing, not even to itself. Ask "
+    "a.isnan().",
+)
+def _(a, b):
+    return (a * b).sum()
+
+
+@sum_without_nan.wrong(
+    "X-5.5-7",
+    "Picking made a row of what is left of a, and b is as it was: the two do not fit any more, or fit in the wrong "
+    "places. Keep the shape of a and put 0 in place of its NaN.",
+)
+def _(a, b):
+    return (a[~a.isnan()] * b).sum()
+
+
+@sum_without_nan.wrong(
+    "X-5.5-8",
+    "isfinite leaves out the infinities as well, and they count. Only NaN is missing: a.isnan().",
+)
+def _(a, b):
+    import torch
+
+    return (torch.where(a.isfinite(), a, 0) * b).sum()
+
+
 @sum_without_nan.right
 def _(a, b):
     from maskedtensor_ref import masked_tensor
@@ -770,7 +850,7 @@ def _(a, b):
     gradient=True,
     properties=[gradient, finite_gradient, no_loops],
     tolerance=NEAR,
-    visible=9,
+    visible=10,
     hints=[
         "Minus infinity gives weight 0, as long as something else is in the slice. A slice with nothing in it has the "
         "form 0 / 0. Which slices are those, and what could you give softmax there instead?",
@@ -794,7 +874,7 @@ def _(rng):
     yield asking(torch.tensor([1.0, 2.0])), torch.tensor([False, False]), 0
     yield asking(torch.tensor([0.0, NAN, 1.0])), torch.tensor([True, False, True]), 0
     yield asking(torch.tensor([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])), setup, 0
-    yield asking(torch.tensor([[1.0, 2.0], [3.0, 5.0]])), torch.tensor([[True, False], [False, False]]), -1
+    yield asking(torch.tensor([[1.0, 2.0], [3.0, NAN]])), torch.tensor([[True, False], [False, False]]), -1
     yield torch.tensor([NAN, 1.0]), torch.tensor([True, True]), 0  # this NaN counts, so it stays
     yield asking(torch.tensor([1000.0, 999.0, 5000.0])), torch.tensor([True, True, False]), 0
     yield asking(torch.tensor([[1.0, 2.0, 3.0], [4.0, 6.0, 5.0]])), torch.tensor([[True, True, False]]), 1
@@ -888,6 +968,64 @@ def _(x, mask, dim):
     return torch.where(some, torch.softmax(z, -1), 0)
 
 
+@safe_softmax.wrong(
+    "X-5.6-5",
+    "Where the numbers that count are very small, all your weights are 0: a fill like -1e9 was larger than they are, or exp "
+    "was taken before the largest of them was subtracted. Fill with minus infinity and give that to torch.softmax.",
+)
+def _(x, mask, dim):
+    import torch
+
+    return torch.where(mask, torch.softmax(torch.where(mask, x, -1e9), dim), 0)
+
+
+@safe_softmax.wrong(
+    "M29",
+    "x was given a *masked* gradient, because it went through as_masked_tensor. A plain one is wanted, with 0 for "
+    "what does not count: stay with plain tensors and where.",
+)
+def _(x, mask, dim):
+    from maskedtensor_ref import as_masked_tensor
+
+    return as_masked_tensor(x, mask.expand_as(x)).softmax(dim).to_tensor(0)
+
+
+@safe_softmax.wrong(
+    "M20",
+    "The weights are right, and x gets no gradient: masked_tensor makes a new leaf and cuts the history. Stay with "
+    "plain tensors and where.",
+)
+def _(x, mask, dim):
+    from maskedtensor_ref import masked_tensor
+
+    return masked_tensor(x.detach(), mask.expand_as(x)).softmax(dim).to_tensor(0)
+
+
+@safe_softmax.wrong(
+    "X-5.6-6",
+    "The question which slices have something lost its dimension, and was stretched over the wrong one: "
+    "mask.any(dim, keepdim=True) keeps it.",
+)
+def _(x, mask, dim):
+    import torch
+
+    some = mask.any(dim)
+    z = torch.where(some, torch.where(mask, x, float("-inf")), 0)
+    return torch.where(mask, torch.softmax(z, dim), 0)
+
+
+@safe_softmax.wrong(
+    "X-5.6-7",
+    "The gradient is NaN where nothing counts: softmax was given what lies hidden in such a slice, and choosing 0 "
+    "at the end comes too late for the way back. Put something harmless there before softmax.",
+)
+def _(x, mask, dim):
+    import torch
+
+    some = mask.any(dim, keepdim=True)
+    return torch.where(some, torch.softmax(torch.where(mask | ~some, x, float("-inf")), dim), 0)
+
+
 @safe_softmax.right
 def _(x, mask, dim):
     import torch
@@ -921,7 +1059,7 @@ def _(x, mask, dim):
     concepts=["O-17", "O-19"],
     properties=[no_loops],
     tolerance=(1e-4, 1e-4),
-    visible=7,
+    visible=8,
     hints=[
         "A mean is a sum over a count. Both are taken over what counts. And when the count is 0, there is no mean: say "
         "so, instead of dividing by 0.",
@@ -963,6 +1101,7 @@ def _(rng):
     yield torch.tensor([[10000.0, 10001.0, 10002.0]]), torch.tensor([[True, True, True]]), -1
     yield torch.tensor([NAN, NAN]), torch.tensor([False, False]), 0
     yield torch.tensor([[0.0, 2.0, 4.0], [1.0, 1.0, 7.0]]), torch.tensor([[True, True, True], [True, False, True]]), 1
+    yield torch.tensor([[NAN, 1.0], [3.0, 5.0]]), torch.tensor([[True, True], [True, False]]), 1  # this NaN counts
     yield torch.tensor([[NAN], [INF]]), torch.tensor([[False], [False]]), -2
     yield torch.zeros(2, 0), torch.zeros(2, 0, dtype=torch.bool), 1
     yield torch.tensor([[5.0]], dtype=torch.float64), torch.tensor([[True]]), 0
@@ -1070,6 +1209,19 @@ def _(x, mask, dim):
     return mean.squeeze(dim), variance.squeeze(dim), (n > 0).squeeze(dim)
 
 
+@mean_and_variance.wrong(
+    "X-5.7-6",
+    "You took every NaN for missing, also one that counts. It is a sign that something is wrong, and it has to "
+    "stay. Choose by the mask, not by what came out.",
+)
+def _(x, mask, dim):
+    import torch
+
+    mean = torch.masked.mean(x, dim, mask=mask)
+    variance = torch.masked.var(x, dim, mask=mask, unbiased=False)
+    return mean.nan_to_num(0), variance.nan_to_num(0), mask.any(dim)
+
+
 @mean_and_variance.right
 def _(x, mask, dim):
     from maskedtensor_ref import masked_tensor
@@ -1130,7 +1282,7 @@ def _(rng):
     yield torch.tensor([-3, 99, -5]), mask, "max", 0
     yield torch.tensor([2, 3, 4], dtype=torch.int32), mask, "prod", 0
     yield torch.tensor([[1.0, 2.0], [NAN, NAN]]), torch.tensor([[True, True], [False, False]]), "max", 1
-    yield torch.tensor([3e38, 1.0]), torch.tensor([True, False]), "min", 0
+    yield torch.tensor([3e38, 7.0]), torch.tensor([True, False]), "min", 0
     yield torch.tensor([[5, 6]], dtype=torch.int8), torch.tensor([[False, True]]), "min", 1
     yield torch.tensor([-128, 5], dtype=torch.int8), torch.tensor([True, False]), "max", 0
     yield torch.tensor([-INF, 1e30]), torch.tensor([True, False]), "max", -1
@@ -1342,8 +1494,8 @@ def _(x, mask, dim):
 
 @argmin_of_counted.wrong(
     "X-5.9-1",
-    "You filled with infinity, and where the only number that counts is infinity itself, a hidden element wins the "
-    "tie. Among equal ones choose by the mask.",
+    "What is hidden was taken for infinity, by you or by the function you called: where the only number that counts is "
+    "infinity itself, a hidden element wins the tie. Among equal ones choose by the mask.",
 )
 def _(x, mask, dim):
     import torch
@@ -1520,6 +1672,32 @@ def _(m):
     return m / m.to_tensor(1).sum(1, keepdim=True)
 
 
+@shares.wrong(
+    "X-5.10-6",
+    "The totals lost their dimension: a row of them lies across the columns, and each element is divided by the "
+    "total of another row. Sum with keepdim=True.",
+)
+def _(m):
+    return m / m.to_tensor(0).sum(1)
+
+
+@shares.wrong(
+    "X-5.10-7",
+    "You wrote into m: the readings of the caller are gone. Make a new tensor, m / total.",
+)
+def _(m):
+    m /= m.to_tensor(0).sum(1, keepdim=True)
+    return m
+
+
+@shares.wrong(
+    "M14",
+    "These are shares of the totals of the columns. Along a row runs dimension 1.",
+)
+def _(m):
+    return m / m.sum(0, keepdim=True).to_tensor(1)
+
+
 @shares.right
 def _(m):
     from maskedtensor_ref import masked_tensor
@@ -1550,7 +1728,7 @@ def _(m):
     gradient=True,
     properties=[gradient, finite_gradient, no_loops],
     tolerance=NEAR,
-    visible=7,
+    visible=8,
     hints=[
         "A target that is missing must take no part in the difference already, or its NaN comes back with the "
         "gradient. And the mean is over the targets that are there.",
@@ -1575,6 +1753,7 @@ def _(rng):
     yield asking(torch.tensor([[1.0], [3.0]])), torch.tensor([[INF], [1.0]]), torch.tensor([[False], [True]])
     yield asking(torch.tensor([2.0, 4.0, 8.0])), torch.tensor([7.0, 0.0, 7.0]), torch.tensor([False, True, True])
     yield asking(torch.tensor([NAN, 1.0])), torch.tensor([1.0, 0.5]), torch.tensor([False, True])
+    yield torch.tensor([NAN, 1.0]), torch.tensor([1.0, 0.5]), torch.tensor([True, False])  # it counts
     yield asking(torch.tensor([])), torch.tensor([]), torch.zeros(0, dtype=torch.bool)
     yield asking(torch.tensor(3.0, dtype=torch.float64)), torch.tensor(1.0, dtype=torch.float64), torch.tensor(True)
     for _ in range(14):
@@ -1651,8 +1830,8 @@ def _(prediction, target, mask):
 
 @masked_mse.wrong(
     "M29",
-    "The prediction got a *masked* gradient, because it went through as_masked_tensor. Most optimisers want a plain "
-    "one: stay with plain tensors and where.",
+    "The prediction got a *masked* gradient, because it went through as_masked_tensor. A plain one is asked for, which "
+    "every optimiser takes: stay with plain tensors and where.",
 )
 def _(prediction, target, mask):
     from maskedtensor_ref import as_masked_tensor, masked_tensor
@@ -1667,6 +1846,36 @@ def _(prediction, target, mask):
 
     error = torch.where(mask, prediction - torch.where(mask, target, 0), 0)
     return (error**2).sum()
+
+
+@masked_mse.wrong(
+    "X-5.11-4",
+    "Where no target is known you trusted the difference to be harmless. The prediction may be NaN or infinite there, and "
+    "then the difference is NaN, whatever stands in place of the target: choose the difference by the mask as well.",
+)
+def _(prediction, target, mask):
+    import torch
+
+    target = torch.where(mask, target, prediction.detach())
+    return ((prediction - target) ** 2).sum() / mask.sum().clamp(min=1)
+
+
+@masked_mse.wrong(
+    "X-5.11-5",
+    "You turned every NaN into 0, also one that counts, and a broken prediction looks like a perfect one. Only a "
+    "batch without targets has the loss 0: say so by the mask.",
+)
+def _(prediction, target, mask):
+    return ((prediction[mask] - target[mask]) ** 2).mean().nan_to_num(0)
+
+
+@masked_mse.wrong(
+    "X-5.11-6",
+    "The missing targets take part, and their NaN with them. What is not known has to be left out of the sum, and "
+    "of the count.",
+)
+def _(prediction, target, mask):
+    return ((prediction - target) ** 2).mean()
 
 
 @masked_mse.right
@@ -1830,6 +2039,20 @@ def _(m, i, values):
     result = m.to_tensor(0).clone()
     result[i] = values
     return result
+
+
+@write_row.wrong(
+    "X-5.12-5",
+    "The mask of the result is right, and what stands in row i is not: where m hides something, the write in place "
+    "left the old number, and now it shows. Put the values themselves into the whole row of the result.",
+)
+def _(m, i, values):
+    from maskedtensor_ref import masked_tensor
+
+    m[i] = masked_tensor(values, m[i].get_mask())
+    mask = m.get_mask().clone()
+    mask[i] = True
+    return masked_tensor(m.get_data(), mask)
 
 
 @write_row.right

@@ -7,8 +7,9 @@ import torch
 
 from autograder import probe, wire
 from autograder import properties as p
-from autograder.compare import ASPECTS, CUT_OFF, difference
+from autograder.compare import ASPECTS, CUT_OFF, MASKED_GRADIENT, difference
 from autograder.properties import TEXTS, Property
+from maskedtensor_ref import as_masked_tensor
 
 X = torch.arange(12.0).view(3, 4)
 
@@ -83,6 +84,10 @@ SLIPS = [  # what somebody typed in haste, what is said to have come, and a word
     (lambda x: x, lambda x: x.contiguous, "a builtin_function_or_method", "call it"),
     (lambda x: True, lambda x: x.is_contiguous, "of Tensor object>", "call it"),
     (lambda x: x, lambda x: x.numpy(), "a NumPy array of shape (3, 4)", "Stay with torch"),
+    (lambda x: x.amax(0), lambda x: x.max(0), "a tuple", "`.values` are the numbers"),
+    (lambda x: x, lambda x: as_masked_tensor(x, x > 0), "a MaskedTensor of shape (3, 4)", "`.to_tensor(value)`"),
+    (lambda x: as_masked_tensor(x, x > 0), lambda x: x, "a tensor of shape (3, 4)", "data and mask together"),
+    (lambda x: {"slope": x}, lambda x: {"slope": None}, "None", "This part is None"),
     (lambda x: 1, lambda x: torch.tensor(1), "a tensor of shape (): 1", "what your function returns"),
     (lambda x: 1.0, lambda x: "one", "a str: 'one'", "what your function returns"),
     (lambda x: True, lambda x: {3, 2}, "a set: {2, 3}", "what your function returns"),
@@ -271,6 +276,7 @@ def test_a_frequent_slip_is_told_what_it_is(reference, answer, said):
     "answer, said",
     [
         (lambda x: x.exp().data * 2, CUT_OFF),
+        (lambda x: as_masked_tensor(x, x > 0).exp().to_tensor(0) * 2, MASKED_GRADIENT),
         (lambda x: x.mul_(2), "Make a new tensor in its place"),
         (lambda x: x.exp().div_(2), "the way back failed"),
     ],

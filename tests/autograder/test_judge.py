@@ -50,6 +50,7 @@ def test_an_answer_right_on_the_visible_cases_only_loses_and_hears_no_hidden_val
     given = verdict(asked, lambda x, k: x[-1, ::k] if x.tolist() in visible else x[-1, ::k] + 0.123)
     assert given.score == 0 and "hidden case" in given.message
     assert "0.123" not in given.message and "[" not in given.message
+    assert "smallest failing input" not in given.message  # which is not shown
 
 
 @pytest.mark.parametrize("failure", FAILURES)
