@@ -113,13 +113,14 @@ HANDED_BACK = "`return` hands the exception over as a value. `raise` in its plac
 KEYS = "Compare the keys of your dict with those that the task names, letter by letter."
 COUNT = "Count what comes back: is a `return` inside a loop that should go on, or a step too many?"
 NO_OPERATION = "Do it without any torch operation, from what you were given."
+ONE_ELEMENT = "This is a tensor of one element. `.item()` makes a plain number of it."
 
 
 def _wrong_type(path, expected, got) -> Difference:
     """Another type than expected came; `expected` is a text, `got` what was seen."""
     callables = ("builtin_function_or_method", "function", "method", "type")
     if got is None:
-        next_step = NOTHING
+        next_step = CUT_OFF if "gradient of " in path else NOTHING
     elif isinstance(got, SeenObject) and got.type in callables:
         next_step = UNCALLED
     else:
@@ -218,7 +219,9 @@ def _scalar(path, expected, got, tolerance):
         return None if same else _differs("value", path, show(expected), show(got))
     if type(expected) is not type(got):
         wanted, came = (_type_of(v) if v is None else f"{_type_of(v)}: {show(v)}" for v in (expected, got))
-        return replace(_wrong_type(path, wanted, got), got=came)
+        found = replace(_wrong_type(path, wanted, got), got=came)
+        alone = isinstance(got, SeenTensor) and got.kind == "tensor" and got.shape == ()
+        return replace(found, next_step=ONE_ELEMENT) if alone and isinstance(expected, (int, float)) else found
     if isinstance(expected, complex):
         return (
             None
