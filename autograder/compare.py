@@ -112,6 +112,10 @@ ARRAY = "This came out as a NumPy array. Stay with torch: what NumPy has, a tens
 HANDED_BACK = "`return` hands the exception over as a value. `raise` in its place ends the call with it."
 KEYS = "Compare the keys of your dict with those that the task names, letter by letter."
 COUNT = "Count what comes back: is a `return` inside a loop that should go on, or a step too many?"
+OTHER_ERROR = (
+    "This input is not legal, and another error came before the exception that the task names: read it first. Raise the one "
+    "that is named before computing anything."
+)
 NO_OPERATION = "Do it without any torch operation, from what you were given."
 ONE_ELEMENT = "This is a tensor of one element. `.item()` makes a plain number of it."
 
@@ -140,7 +144,7 @@ def _raised(expected, got):
             return _differs("raises", "the call", wanted, f"no error: {wanted} was returned, not raised", HANDED_BACK)
         return _differs("raises", "the call", wanted, f"no error, but {show(got.result)}")
     if expected.raised and expected.raised.types[0] not in got.raised.types:
-        return _differs("raises", "the call", expected.raised.types[0], _error(got.raised, 200))
+        return _differs("raises", "the call", expected.raised.types[0], _error(got.raised, 200), OTHER_ERROR)
     return None
 
 

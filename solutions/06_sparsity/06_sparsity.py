@@ -251,10 +251,10 @@ sparse_layouts(d, "d")
 # %% [markdown]
 # To **coalesce** is to add what belongs together, and to sort: afterwards each place is stored once, row by row.
 #
-# {{question P5}}
+# {{question P1}}
 
 # %%
-predict("P5", "b")
+predict("P1", "b")
 
 # %% facts=["F-58"]
 print("sum of the squared parts:       ", (d._values() ** 2).sum().item())
@@ -319,10 +319,10 @@ print("from a dense tensor: coalesced =", x.to_sparse_coo().is_coalesced())
 #
 # Fewer entries, less memory? Each of them brings its indices along.
 #
-# {{question P6}}
+# {{question P2}}
 
 # %%
-predict("P6", "c")
+predict("P2", "c")
 
 # %% [markdown]
 # Move the number of entries, if you have a running kernel, and look for the point at which the bars are equal; else
@@ -411,7 +411,7 @@ for density in (0.01, 0.1, 0.5):
     print(f"density {density:4}: dense {texts[0]}, CSR {texts[1]}")
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes.** Collect guesses for P6 as a show of hands before anybody counts; "half" wins. Board: one
+# **Instructor, 10 minutes.** Collect guesses for P2 as a show of hands before anybody counts; "half" wins. Board: one
 # entry drawn as five boxes of 4 bytes, four of them hatched. Common answers to 6.5: no indices at all (M25), int32 for
 # COO, no + 1. Discuss: what is the density of *their* data?
 
@@ -624,10 +624,10 @@ show_figure(fig, alt)
 # only two of them, because not stored *means* zero. People have used it for "missing" all the same, and what comes of
 # that you see next.
 #
-# {{question P1}}
+# {{question P3}}
 
 # %%
-predict("P1", "a")
+predict("P3", "a")
 
 # %% concepts=["S-09"]
 a = torch.tensor([0.0, 2.0]).to_sparse()
@@ -709,7 +709,7 @@ for package, make in packages.items():
 # %% [markdown] tags=["instructor"]
 # **Instructor, 12 minutes.** Board: three boxes, "0", "--" and an empty dotted one; ask for a story of each (stars,
 # not seen, no row in the table). Common answers to 6.8: mask from `values != 0` (M24), only the True places stored, the
-# mask inverted (M23). P1 looks easy; ask afterwards what `b.coalesce()` stores (two: coalesce does not look at numbers).
+# mask inverted (M23). P3 looks easy; ask afterwards what `b.coalesce()` stores (two: coalesce does not look at numbers).
 
 # %% [markdown] concepts=["S-09"]
 # ## Same print, other entries
@@ -717,10 +717,10 @@ for package, make in packages.items():
 # Two MaskedTensors that print the same need not store the same. Here one was converted, and the other built with an
 # entry that is False.
 #
-# {{question P2}}
+# {{question P4}}
 
 # %%
-predict("P2", "b")
+predict("P4", "b")
 
 # %% concepts=["S-09"]
 places = torch.tensor([[0, 1, 1], [2, 0, 2]])
@@ -787,10 +787,10 @@ check(by_structure)
 # `to_dense`, `to_sparse_coo`, `to_sparse_csr`: a MaskedTensor has the same three as a tensor. How do you ask which layout
 # it has?
 #
-# {{question P3}}
+# {{question P5}}
 
 # %%
-predict("P3", "b")
+predict("P5", "b")
 
 # %% concepts=["S-11"] facts=["F-51"]
 print("tensor, CSR: ", "is_sparse", c.is_sparse, "| is_sparse_csr", c.is_sparse_csr, "| layout", c.layout)
@@ -829,10 +829,10 @@ check(in_layout)
 # here nothing is claimed about the rest; operations of two, if their masks are equal; and reductions. One of the
 # questions is whether all of them work.
 #
-# {{question P4}}
+# {{question P6}}
 
 # %%
-predict("P4", "b")
+predict("P6", "b")
 
 # %% concepts=["S-06", "S-07", "S-08"] facts=["F-49"]
 both = torch.tensor([[False, True, False], [False, False, True]])
@@ -880,7 +880,7 @@ for known in DIFFERENCES:
         print(f"{known.call}\n  torch.masked: {known.peer}\n  maskedtensor_ref: {known.here}, because {known.reason}")
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes.** P3: have them print `c.is_sparse_csr` and `m.is_sparse_csr` without brackets. Common
+# **Instructor, 10 minutes.** P5: have them print `c.is_sparse_csr` and `m.is_sparse_csr` without brackets. Common
 # answers to 6.10: fill with 0 and keep what is not 0 (M24), NaN as a mark, reading get_data() under the mask (M22). The
 # mean is worth a minute: 8 / 3 looks harmless, and there are two numbers in it.
 

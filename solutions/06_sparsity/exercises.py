@@ -688,6 +688,18 @@ def _(indices, values, shape):
     return torch.tensor(places).t(), torch.stack([sums[p] for p in places]) ** 2
 
 
+@coalesced_square.wrong(
+    "X-6.4-6",
+    "All sums are still 0. index_add gives a new tensor and leaves the one that it is called on as it was: keep what it "
+    "gives, or call index_add_, which writes in place.",
+)
+def _(indices, values, shape):
+    places, at = indices.unique(dim=1, return_inverse=True)
+    sums = values.new_zeros(places.shape[1])
+    sums.index_add(0, at, values)
+    return places, sums * sums
+
+
 @coalesced_square.right
 def _(indices, values, shape):
     import torch
@@ -888,6 +900,18 @@ def _(shape, nnz, dtype, index_dtype):
     dense, csr = cells * v, nnz * (v + 8) + (rows + 1) * 8
     below = max(0.0, (dense - (rows + 1) * 8) / ((v + 8) * cells))
     return {"dense": dense, "coo": nnz * (v + 16), "csr": csr, "coo_break_even": v / (v + 16), "csr_break_even": below}
+
+
+@layout_bytes.wrong(
+    "X-6.5-9",
+    "This is the density of the matrix at hand. The break-even does not depend on nnz: it is the density at which the bytes "
+    "of both layouts would be equal.",
+)
+def _(shape, nnz, dtype, index_dtype):
+    rows, columns = shape
+    v, i = dtype.itemsize, index_dtype.itemsize
+    dense, csr, density = rows * columns * v, nnz * (v + i) + (rows + 1) * i, nnz / (rows * columns)
+    return {"dense": dense, "coo": nnz * (v + 16), "csr": csr, "coo_break_even": density, "csr_break_even": density}
 
 
 @layout_bytes.right
@@ -1236,8 +1260,9 @@ def _(crow, col, values, x):
 
 @csr_times.wrong(
     "X-6.7-1",
-    "The numbers are right, and the gradients too, but something as large as a dense matrix of the full shape is made. A CSR "
-    "tensor does that on the way back: in torch's product, and as soon as `values` goes into one. Gather, multiply, add.",
+    "The numbers are right, and the gradients too, but it takes far more memory than entries, rows and columns need. A CSR "
+    "tensor does that on the way back, by a dense matrix of the full shape: in torch's product, and as soon as `values` goes "
+    "into one. Gather, multiply, add.",
 )
 def _(crow, col, values, x):
     import torch
@@ -1668,6 +1693,17 @@ def _(s):
 
     s = s.coalesce() if s.layout == torch.sparse_coo else s
     return masked_tensor(s, torch.ones_like(s, dtype=torch.bool))
+
+
+@by_structure.wrong(
+    "X-6.9-7",
+    "Torch does not compare a COO tensor with a number. It would be the wrong question, too: which places are stored, the "
+    "indices say, and an entry may hold a 0.",
+)
+def _(s):
+    from maskedtensor_ref import masked_tensor
+
+    return masked_tensor(s, s != 0)
 
 
 @by_structure.right
@@ -2177,6 +2213,32 @@ PREDICTIONS = (
     ),
     prediction(
         "P1",
+        "A COO tensor stores the values 1 and 2 at the same place. What is the sum of its squares?",
+        {
+            "a": ("5", "That is 1² + 2²: the squares of the parts. But the tensor holds 3 at that place."),
+            "b": ("9", "Right: duplicates add up, so the place holds 3, and 3² is 9."),
+            "c": (
+                "4, the square of the value stored last",
+                "No value replaces another: the values of one place are added.",
+            ),
+        },
+        "b",
+    ),
+    prediction(
+        "P2",
+        "A matrix of float32 is stored as COO. How full may it be at most, so that COO takes less memory than dense?",
+        {
+            "a": (
+                "nearly full: every zero that is left out saves something",
+                "Each entry takes two indices, too: 16 bytes more.",
+            ),
+            "b": ("half full", "Each entry takes 20 bytes instead of 4, five times as much."),
+            "c": ("up to one fifth", "Right: an entry takes 4 + 8 + 8 = 20 bytes, a cell of the dense matrix 4."),
+        },
+        "c",
+    ),
+    prediction(
+        "P3",
         "`a = torch.tensor([0., 2.]).to_sparse()`, and `b = torch.sparse_coo_tensor([[0, 1]], [0., 2.], (2,))`. How "
         "many entries does each store?",
         {
@@ -2193,7 +2255,7 @@ PREDICTIONS = (
         "a",
     ),
     prediction(
-        "P2",
+        "P4",
         "Two MaskedTensors in COO print alike. One stores 2 entries, the other 3, of which one is False in its mask. "
         "What does torch.masked make of their sum?",
         {
@@ -2210,7 +2272,7 @@ PREDICTIONS = (
         "b",
     ),
     prediction(
-        "P3",
+        "P5",
         "`c` is a CSR tensor, `m` a MaskedTensor in CSR layout. What are `c.is_sparse` and `m.is_sparse`?",
         {
             "a": ("True and True", "That would be reasonable. But a tensor's is_sparse asks for COO only."),
@@ -2223,7 +2285,7 @@ PREDICTIONS = (
         "b",
     ),
     prediction(
-        "P4",
+        "P6",
         "`m` is a sparse MaskedTensor of torch.masked. Which of `m.sum()` and `m.sum(dim=1)` work?",
         {
             "a": ("both", "In maskedtensor_ref both do. torch.masked has no sparse reduction along a dimension."),
@@ -2234,31 +2296,5 @@ PREDICTIONS = (
             "c": ("neither", "The sum of everything needs the values only, and works."),
         },
         "b",
-    ),
-    prediction(
-        "P5",
-        "A COO tensor stores the values 1 and 2 at the same place. What is the sum of its squares?",
-        {
-            "a": ("5", "That is 1² + 2²: the squares of the parts. But the tensor holds 3 at that place."),
-            "b": ("9", "Right: duplicates add up, so the place holds 3, and 3² is 9."),
-            "c": (
-                "4, the square of the value stored last",
-                "No value replaces another: the values of one place are added.",
-            ),
-        },
-        "b",
-    ),
-    prediction(
-        "P6",
-        "A matrix of float32 is stored as COO. How full may it be at most, so that COO takes less memory than dense?",
-        {
-            "a": (
-                "nearly full: every zero that is left out saves something",
-                "Each entry takes two indices, too: 16 bytes more.",
-            ),
-            "b": ("half full", "Each entry takes 20 bytes instead of 4, five times as much."),
-            "c": ("up to one fifth", "Right: an entry takes 4 + 8 + 8 = 20 bytes, a cell of the dense matrix 4."),
-        },
-        "c",
     ),
 )
