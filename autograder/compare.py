@@ -83,6 +83,8 @@ RAISED = {  # of an error that says so: what is said in place of the general sen
     "`x += y`, `x[i] = y`) that the gradient needs. Make a new tensor: `x = x / y`.",
     "can be converted to Python scalars": ONE_NUMBER,
     "cannot be converted to Scalar": ONE_NUMBER,
+    "is not defined": "The kernel does not know this name: run the cell that defines it (after a restart, all cells above), or "
+    "see whether it is misspelt.",
     "bitwise_xor": "In Python `^` is the exclusive or of bits. A power is `**`.",
 }
 CUT_OFF = (
