@@ -83,6 +83,8 @@ RAISED = {  # of an error that says so: what is said in place of the general sen
     "`x += y`, `x[i] = y`) that the gradient needs. Make a new tensor: `x = x / y`.",
     "can be converted to Python scalars": ONE_NUMBER,
     "cannot be converted to Scalar": ONE_NUMBER,
+    "is not defined": "The kernel does not know this name: run the cell that defines it (after a restart, all cells above), or "
+    "see whether it is misspelt.",
     "bitwise_xor": "In Python `^` is the exclusive or of bits. A power is `**`.",
 }
 CUT_OFF = (
@@ -123,14 +125,19 @@ ARRAY = "This came out as a NumPy array. Stay with torch: what NumPy has, a tens
 HANDED_BACK = "`return` hands the exception over as a value. `raise` in its place ends the call with it."
 KEYS = "Compare the keys of your dict with those that the task names, letter by letter."
 COUNT = "Count what comes back: is a `return` inside a loop that should go on, or a step too many?"
+OTHER_ERROR = (
+    "This input is not legal, and another error came before the exception that the task names: read it first. Raise the one "
+    "that is named before computing anything."
+)
 NO_OPERATION = "Do it without any torch operation, from what you were given."
+ONE_ELEMENT = "This is a tensor of one element. `.item()` makes a plain number of it."
 
 
 def _wrong_type(path, expected, got, tensor=None) -> Difference:
     """Another type than expected came; `expected` is a text, `tensor` the tensor expected, `got` what was seen."""
     callables = ("builtin_function_or_method", "function", "method", "type")
     if got is None:
-        next_step = NOTHING if path == "result" else NOTHING_THERE
+        next_step = CUT_OFF if "gradient of " in path else NOTHING if path == "result" else NOTHING_THERE
     elif isinstance(got, tuple) and len(got) > 1 and tensor is not None:
         next_step = SEVERAL
     elif isinstance(got, SeenTensor) and got.kind == "masked" and tensor is not None:
@@ -156,7 +163,7 @@ def _raised(expected, got):
             return _differs("raises", "the call", wanted, f"no error: {wanted} was returned, not raised", HANDED_BACK)
         return _differs("raises", "the call", wanted, f"no error, but {show(got.result)}")
     if expected.raised and expected.raised.types[0] not in got.raised.types:
-        return _differs("raises", "the call", expected.raised.types[0], _error(got.raised, 200))
+        return _differs("raises", "the call", expected.raised.types[0], _error(got.raised, 200), OTHER_ERROR)
     return None
 
 
@@ -235,7 +242,9 @@ def _scalar(path, expected, got, tolerance):
         return None if same else _differs("value", path, show(expected), show(got))
     if type(expected) is not type(got):
         wanted, came = (_type_of(v) if v is None else f"{_type_of(v)}: {show(v)}" for v in (expected, got))
-        return replace(_wrong_type(path, wanted, got), got=came)
+        found = replace(_wrong_type(path, wanted, got), got=came)
+        alone = isinstance(got, SeenTensor) and got.kind == "tensor" and got.shape == ()
+        return replace(found, next_step=ONE_ELEMENT) if alone and isinstance(expected, (int, float)) else found
     if isinstance(expected, complex):
         return (
             None

@@ -50,7 +50,7 @@ finite_gradient = Property("finite_gradient")
 same_requires_grad = Property("same_requires_grad")
 device_agnostic = Property("device_agnostic")  # the call also succeeds on a fake GPU and stays there
 small_storage = Property("small_storage")  # storage bytes of each result are those of the reference
-no_loops = Property("no_loops")  # read from the source: no for, while, comprehension, .tolist(), .item(), .numpy()
+no_loops = Property("no_loops")  # read from the source: no for, while, comprehension, .tolist(), .numpy()
 
 COUNTED = ("op_budget", "copy_budget", "never_calls")  # they look at every dispatched operation, which counting slows
 

@@ -25,7 +25,7 @@ NO_COPY = "no copy of the elements to Python or NumPy"
 NO_CALLS = "no call of a Python function for each element"
 NO_TEXT = "no code inside a text"
 LOOP_CALLS = {  # method: what is asked for instead
-    "tolist": NO_COPY, "item": NO_COPY, "numpy": NO_COPY, "map_": NO_CALLS, "apply_": NO_CALLS, "vectorize": NO_CALLS,
+    "tolist": NO_COPY, "numpy": NO_COPY, "map_": NO_CALLS, "apply_": NO_CALLS, "vectorize": NO_CALLS,
 }  # fmt: skip
 LOOP_BUILTINS = {"map": NO_CALLS, "filter": NO_CALLS, "exec": NO_TEXT, "eval": NO_TEXT}
 

@@ -146,7 +146,7 @@ def _notes(s):
     lines = []
     if s.explicit_zeros:
         where = ", ".join(place(e) for e in s.explicit_zeros)
-        lines.append(f"{where}: a stored zero; it prints like a missing entry and is not one")
+        lines.append(f"{where}: a stored zero; dense, it looks like a place that is not stored")
     if s.duplicates:
         where = ", ".join(place(e) for e in s.duplicates)
         lines.append(f"{where}: stored more than once, so COO is not coalesced; the values are added, CSR has the sum")
@@ -188,6 +188,8 @@ def _draw_arrays(drawing, x, y, layout):
     longest = max(len(values) for values in layout.arrays.values())
     for start in range(0, max(longest, 1), per_line):
         for name, values in layout.arrays.items():
+            if start and len(values) <= start:  # this array has ended on a line above
+                continue
             drawing.words(x + gutter - 8, y + HEIGHT / 2, name, 12, "end")
             for k, value in enumerate(values[start : start + per_line]):
                 paint(drawing, x + gutter + k * cell, y, cell, value, VALUE if name == "value" else INDEX)

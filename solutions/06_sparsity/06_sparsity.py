@@ -98,7 +98,8 @@ print("the other way, x.to_sparse_coo() stores", x.to_sparse_coo()._nnz(), "entr
 # %% [markdown]
 # **Rule.** COO: one column of indices and one value for each entry; what is not stored is zero.
 #
-# Now do by hand what `to_sparse_coo` does, for a tensor of any number of dimensions (objective 1).
+# Now do by hand what `to_sparse_coo` does, for a tensor of any number of dimensions (objective 1). The card names torch's
+# ready-made ways, some of which come later in this lecture: here you do without them.
 #
 # {{card coo_parts}}
 
@@ -139,11 +140,11 @@ except RuntimeError as error:
 # %% [markdown] concepts=["S-04", "S-12"]
 # ## Borders instead of rows
 #
-# In COO the rows of a matrix come in order: 0, 1, 1. Said once a row, that is shorter: row 0 has the entries from 0 up
+# In the list above the rows come in order: 0, 1, 1. Said once a row, that is shorter: row 0 has the entries from 0 up
 # to 1, row 1 those from 1 up to 3. So the **borders** 0, 1, 3 are enough. This is **CSR**, *compressed sparse row*:
 #
-# - `crow_indices`: the borders, one more than there are rows; row r owns the entries `crow[r]` up to, and without,
-#   `crow[r + 1]`;
+# - `crow_indices`: the borders ("row starts" in the picture below), one more than there are rows; row r owns the entries
+#   `crow[r]` up to, and without, `crow[r + 1]`;
 # - `col_indices`: the column of each entry;
 # - `values`.
 #
@@ -250,10 +251,10 @@ sparse_layouts(d, "d")
 # %% [markdown]
 # To **coalesce** is to add what belongs together, and to sort: afterwards each place is stored once, row by row.
 #
-# {{question P5}}
+# {{question P1}}
 
 # %%
-predict("P5", "b")
+predict("P1", "b")
 
 # %% facts=["F-58"]
 print("sum of the squared parts:       ", (d._values() ** 2).sum().item())
@@ -265,7 +266,8 @@ except RuntimeError as error:
 
 # %% [markdown] facts=["F-58"]
 # `d.values()` and `d.indices()` refuse until you coalesce, and rightly so: the parts are not yet what they seem. The
-# names with an underscore hand them out anyway. They are private; leave them to those who know what they do.
+# names with an underscore hand them out anyway. They are private; leave them to those who know what they do. (Only
+# `_nnz()`, the number of entries, has no other name in torch, so this lecture uses it.)
 #
 # How does one find equal places? `unique` gives each column of a matrix once, sorted, and on request also the number
 # under which each column of the original is found there:
@@ -317,10 +319,10 @@ print("from a dense tensor: coalesced =", x.to_sparse_coo().is_coalesced())
 #
 # Fewer entries, less memory? Each of them brings its indices along.
 #
-# {{question P6}}
+# {{question P2}}
 
 # %%
-predict("P6", "c")
+predict("P2", "c")
 
 # %% [markdown]
 # Move the number of entries, if you have a running kernel, and look for the point at which the bars are equal; else
@@ -405,11 +407,11 @@ for density in (0.01, 0.1, 0.5):
         Timer("m @ v", globals={"m": m, "v": vector}, num_threads=1).blocked_autorange(min_run_time=0.1)
         for m in (dense, dense.to_sparse_csr())
     ]
-    shown = [f"{1e6 * t.median:8.1f} µs (IQR {1e6 * t.iqr:6.1f})" for t in timed]
-    print(f"density {density:4}: dense {shown[0]}, CSR {shown[1]}")
+    texts = [f"{1e6 * t.median:8.1f} µs (IQR {1e6 * t.iqr:6.1f})" for t in timed]
+    print(f"density {density:4}: dense {texts[0]}, CSR {texts[1]}")
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes.** Collect guesses for P6 as a show of hands before anybody counts; "half" wins. Board: one
+# **Instructor, 10 minutes.** Collect guesses for P2 as a show of hands before anybody counts; "half" wins. Board: one
 # entry drawn as five boxes of 4 bytes, four of them hatched. Common answers to 6.5: no indices at all (M25), int32 for
 # COO, no + 1. Discuss: what is the density of *their* data?
 
@@ -478,7 +480,8 @@ check(on_entries)
 
 # %% [markdown]
 # **Where it breaks.** "Zero is kept" is about *one* argument. Of two sparse tensors, a product stores what both store,
-# a sum what either stores, so sums fill up as they go. And a sparse tensor plus a dense one is dense:
+# a sum what either stores, so sums fill up as they go. And a dense tensor plus a sparse one is dense (the other way
+# round, sparse plus dense, torch refuses):
 
 # %%
 one, other = x.to_sparse_coo(), torch.tensor([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]]).to_sparse_coo()
@@ -621,10 +624,10 @@ show_figure(fig, alt)
 # only two of them, because not stored *means* zero. People have used it for "missing" all the same, and what comes of
 # that you see next.
 #
-# {{question P1}}
+# {{question P3}}
 
 # %%
-predict("P1", "a")
+predict("P3", "a")
 
 # %% concepts=["S-09"]
 a = torch.tensor([0.0, 2.0]).to_sparse()
@@ -706,7 +709,7 @@ for package, make in packages.items():
 # %% [markdown] tags=["instructor"]
 # **Instructor, 12 minutes.** Board: three boxes, "0", "--" and an empty dotted one; ask for a story of each (stars,
 # not seen, no row in the table). Common answers to 6.8: mask from `values != 0` (M24), only the True places stored, the
-# mask inverted (M23). P1 looks easy; ask afterwards what `b.coalesce()` stores (two: coalesce does not look at numbers).
+# mask inverted (M23). P3 looks easy; ask afterwards what `b.coalesce()` stores (two: coalesce does not look at numbers).
 
 # %% [markdown] concepts=["S-09"]
 # ## Same print, other entries
@@ -714,10 +717,10 @@ for package, make in packages.items():
 # Two MaskedTensors that print the same need not store the same. Here one was converted, and the other built with an
 # entry that is False.
 #
-# {{question P2}}
+# {{question P4}}
 
 # %%
-predict("P2", "b")
+predict("P4", "b")
 
 # %% concepts=["S-09"]
 places = torch.tensor([[0, 1, 1], [2, 0, 2]])
@@ -784,10 +787,10 @@ check(by_structure)
 # `to_dense`, `to_sparse_coo`, `to_sparse_csr`: a MaskedTensor has the same three as a tensor. How do you ask which layout
 # it has?
 #
-# {{question P3}}
+# {{question P5}}
 
 # %%
-predict("P3", "b")
+predict("P5", "b")
 
 # %% concepts=["S-11"] facts=["F-51"]
 print("tensor, CSR: ", "is_sparse", c.is_sparse, "| is_sparse_csr", c.is_sparse_csr, "| layout", c.layout)
@@ -826,10 +829,10 @@ check(in_layout)
 # here nothing is claimed about the rest; operations of two, if their masks are equal; and reductions. One of the
 # questions is whether all of them work.
 #
-# {{question P4}}
+# {{question P6}}
 
 # %%
-predict("P4", "b")
+predict("P6", "b")
 
 # %% concepts=["S-06", "S-07", "S-08"] facts=["F-49"]
 both = torch.tensor([[False, True, False], [False, False, True]])
@@ -859,8 +862,9 @@ for package, make in packages.items():
 
 # %% [markdown] facts=["F-57"]
 # **Where it breaks.** In the prototype: several conversions, writing in place, and some answers that are wrong without a
-# word. The first lines below try four of them (in the last one, 8 is divided by the *three* entries that are stored, of
-# which one is False); the list after that is kept by the package itself, with its reasons.
+# word. The first lines below try three of them, and `add_` of dense ones, which works, for comparison. (In the last line 8
+# is divided by the *three* entries that are stored, of which one is False.) The list after that is kept by the package
+# itself, with its reasons.
 
 # %% concepts=["S-10"] facts=["F-57"]
 for package, make in packages.items():
@@ -871,12 +875,12 @@ for package, make in packages.items():
     print("  mean of 3 and 5 ", shown(lambda make=make: make(threes, held).mean()))
 
 # %%
-for d in DIFFERENCES:
-    if "COO" in d.call or "CSR" in d.call:
-        print(f"{d.call}\n  torch.masked: {d.peer}\n  maskedtensor_ref: {d.here}, because {d.reason}")
+for known in DIFFERENCES:
+    if "COO" in known.call or "CSR" in known.call:
+        print(f"{known.call}\n  torch.masked: {known.peer}\n  maskedtensor_ref: {known.here}, because {known.reason}")
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes.** P3: have them print `c.is_sparse_csr` and `m.is_sparse_csr` without brackets. Common
+# **Instructor, 10 minutes.** P5: have them print `c.is_sparse_csr` and `m.is_sparse_csr` without brackets. Common
 # answers to 6.10: fill with 0 and keep what is not 0 (M24), NaN as a mark, reading get_data() under the mask (M22). The
 # mean is worth a minute: 8 / 3 looks harmless, and there are two numbers in it.
 

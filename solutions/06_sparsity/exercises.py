@@ -352,6 +352,19 @@ def _(x):
     return torch.tensor(crow), x.nonzero(as_tuple=True)[1], x[x != 0]
 
 
+@csr_parts.wrong(
+    "X-6.2-10",
+    "The entries were counted in each column: crow has one number more than there are columns. sum(1) adds along a row, "
+    "and gives one count for each row.",
+)
+def _(x):
+    import torch
+
+    kept = x != 0
+    row, col = kept.nonzero(as_tuple=True)
+    return torch.cat([torch.zeros(1, dtype=torch.int64), kept.sum(0).cumsum(0)]), col, x[row, col]
+
+
 @csr_parts.right
 def _(x):
     import torch
@@ -415,8 +428,8 @@ def _(rng):
 
 @row_sums.wrong(
     "M25",
-    "This makes the matrix dense first, and then adds up thousands of zeros. The cost has to follow the number of "
-    "entries, not that of cells: work on c.values().",
+    "to_dense() gives a place to every zero. Of the whole matrix that is thousands of additions for nothing, and for a "
+    "column of sums it is not needed either: add up c.values() by row, and the result is dense from the start.",
     sample="wrong_copy",
 )
 def _(c):
@@ -425,8 +438,8 @@ def _(c):
 
 @row_sums.wrong(
     "X-6.3-1",
-    "No to_dense, but a dense matrix all the same: adding c to zeros of its full shape fills in every cell. Start from "
-    "one zero a row.",
+    "No to_dense, but something as large as the whole matrix all the same. Start from one zero a row, and add to it what "
+    "is stored in that row.",
 )
 def _(c):
     import torch
@@ -502,6 +515,20 @@ def _(c):
     crow, values = c.crow_indices(), c.values()
     sums = [values[crow[r] : crow[r + 1]].sum() for r in range(c.shape[0])]
     return torch.stack(sums) if sums else values.new_zeros(0)
+
+
+@row_sums.wrong(
+    "X-6.3-7",
+    "All sums are still 0. index_add gives a new tensor and leaves the one that it is called on as it was: return what it "
+    "gives, or call index_add_, which writes in place.",
+)
+def _(c):
+    import torch
+
+    rows = torch.repeat_interleave(torch.arange(c.shape[0]), c.crow_indices().diff())
+    out = c.values().new_zeros(c.shape[0])
+    out.index_add(0, rows, c.values())
+    return out
 
 
 @row_sums.right
@@ -659,6 +686,18 @@ def _(indices, values, shape):
     if not places:
         return indices, values
     return torch.tensor(places).t(), torch.stack([sums[p] for p in places]) ** 2
+
+
+@coalesced_square.wrong(
+    "X-6.4-6",
+    "All sums are still 0. index_add gives a new tensor and leaves the one that it is called on as it was: keep what it "
+    "gives, or call index_add_, which writes in place.",
+)
+def _(indices, values, shape):
+    places, at = indices.unique(dim=1, return_inverse=True)
+    sums = values.new_zeros(places.shape[1])
+    sums.index_add(0, at, values)
+    return places, sums * sums
 
 
 @coalesced_square.right
@@ -830,6 +869,49 @@ def _(shape, nnz, dtype, index_dtype):
         "coo_break_even": dense / (v + 16),
         "csr_break_even": below,
     }
+
+
+@layout_bytes.wrong(
+    "X-6.5-7",
+    "The break-even of CSR leaves out the borders. They cost the same however few entries there are: set dense equal to "
+    "all that CSR stores, and solve for the density.",
+)
+def _(shape, nnz, dtype, index_dtype):
+    rows, columns = shape
+    v, i = dtype.itemsize, index_dtype.itemsize
+    dense, csr = rows * columns * v, nnz * (v + i) + (rows + 1) * i
+    return {
+        "dense": dense,
+        "coo": nnz * (v + 16),
+        "csr": csr,
+        "coo_break_even": v / (v + 16),
+        "csr_break_even": v / (v + i),
+    }
+
+
+@layout_bytes.wrong(
+    "X-6.5-8",
+    "The indices of CSR have 8 bytes here, whatever index_dtype is. It is COO that always has int64; those of CSR have "
+    "index_dtype.itemsize bytes.",
+)
+def _(shape, nnz, dtype, index_dtype):
+    rows, columns = shape
+    v, cells = dtype.itemsize, rows * columns
+    dense, csr = cells * v, nnz * (v + 8) + (rows + 1) * 8
+    below = max(0.0, (dense - (rows + 1) * 8) / ((v + 8) * cells))
+    return {"dense": dense, "coo": nnz * (v + 16), "csr": csr, "coo_break_even": v / (v + 16), "csr_break_even": below}
+
+
+@layout_bytes.wrong(
+    "X-6.5-9",
+    "This is the density of the matrix at hand. The break-even does not depend on nnz: it is the density at which the bytes "
+    "of both layouts would be equal.",
+)
+def _(shape, nnz, dtype, index_dtype):
+    rows, columns = shape
+    v, i = dtype.itemsize, index_dtype.itemsize
+    dense, csr, density = rows * columns * v, nnz * (v + i) + (rows + 1) * i, nnz / (rows * columns)
+    return {"dense": dense, "coo": nnz * (v + 16), "csr": csr, "coo_break_even": density, "csr_break_even": density}
 
 
 @layout_bytes.right
@@ -1059,6 +1141,22 @@ def _(f, s):
     return s
 
 
+@on_entries.wrong(
+    "X-6.6-7",
+    "f takes a tensor, and was given a Python number. Ask it for its value at one zero that is a tensor: "
+    "torch.zeros(1, dtype=s.dtype).",
+)
+def _(f, s):
+    import torch
+
+    if f(0) != 0:
+        raise ValueError
+    s = s.coalesce() if s.layout == torch.sparse_coo else s
+    if s.layout == torch.sparse_coo:
+        return torch.sparse_coo_tensor(s.indices(), f(s.values()), s.shape)
+    return torch.sparse_csr_tensor(s.crow_indices(), s.col_indices(), f(s.values()), s.shape)
+
+
 @on_entries.right
 def _(f, s):
     import torch
@@ -1162,8 +1260,9 @@ def _(crow, col, values, x):
 
 @csr_times.wrong(
     "X-6.7-1",
-    "torch's own product of a CSR tensor gives the right numbers, and its gradient too, but its backward pass forms the "
-    "whole outer product: a dense matrix of the full shape. Gather, multiply, add.",
+    "The numbers are right, and the gradients too, but it takes far more memory than entries, rows and columns need. A CSR "
+    "tensor does that on the way back, by a dense matrix of the full shape: in torch's product, and as soon as `values` goes "
+    "into one. Gather, multiply, add.",
 )
 def _(crow, col, values, x):
     import torch
@@ -1571,6 +1670,42 @@ def _(s):
     return masked_tensor(s, torch.sparse_csr_tensor(s.crow_indices(), s.col_indices(), yes, s.shape))
 
 
+@by_structure.wrong(
+    "X-6.9-5",
+    "bool() asks each number whether it is 0: an entry that holds a 0 gets a False. Stored means specified here, so the "
+    "mask needs a True for every entry, whatever stands there.",
+)
+def _(s):
+    from maskedtensor_ref import masked_tensor
+
+    return masked_tensor(s, s.bool())
+
+
+@by_structure.wrong(
+    "X-6.9-6",
+    "Torch has no ones_like for a COO tensor. Take ones like the values of s, and build the mask from them and the indices "
+    "of s.",
+)
+def _(s):
+    import torch
+
+    from maskedtensor_ref import masked_tensor
+
+    s = s.coalesce() if s.layout == torch.sparse_coo else s
+    return masked_tensor(s, torch.ones_like(s, dtype=torch.bool))
+
+
+@by_structure.wrong(
+    "X-6.9-7",
+    "Torch does not compare a COO tensor with a number. It would be the wrong question, too: which places are stored, the "
+    "indices say, and an entry may hold a 0.",
+)
+def _(s):
+    from maskedtensor_ref import masked_tensor
+
+    return masked_tensor(s, s != 0)
+
+
 @by_structure.right
 def _(s):
     import torch
@@ -1630,10 +1765,10 @@ def _(in_layout, m, layout):
 
     there = in_layout(m, layout)
     if not hasattr(there, "get_mask"):
-        return there
+        return {"elements": there, "layout": None, "stored": None, "and back": None}
     back = in_layout(there, m.layout)
     stored = there.numel() if there.layout == torch.strided else int(there.get_mask()._nnz())
-    return {"layout": there.layout, "elements": there.to_dense(), "stored": stored, "and back": back}
+    return {"elements": there.to_dense(), "layout": there.layout, "stored": stored, "and back": back}
 
 
 @in_layout.cases
@@ -1887,8 +2022,8 @@ def _(x, block):
 
 @block_report.wrong(
     "X-6.11-1",
-    "The tiles are no tiles: reshape(rows // block, columns // block, block, block) cuts the memory into runs. A row of "
-    "the matrix runs through several tiles, so the dimensions are (tile row, row in it, tile column, column in it).",
+    "The tiles are no tiles: a reshape that ends in (block, block) cuts the memory into runs. A row of the matrix runs "
+    "through several tiles, so the dimensions are (tile row, row in it, tile column, column in it).",
 )
 def _(x, block):
     rows, columns = x.shape
@@ -2004,7 +2139,7 @@ def _(x, block):
     if rows % block != 0 or columns % block != 0:
         raise ValueError("the tiles do not fit")
     stored = (x != 0).unfold(0, block, block).unfold(1, block, block).flatten(2).any(2)
-    nnz, blocks = int((x != 0).sum()), int(stored.sum())
+    nnz, blocks = (x != 0).sum().item(), stored.sum().item()
     bytes_of_csr = nnz * (x.element_size() + 8) + 8 * rows + 8
     bytes_of_bsr = blocks * block**2 * x.element_size() + 8 * blocks + 8 * (rows // block) + 8
     return {
@@ -2078,6 +2213,32 @@ PREDICTIONS = (
     ),
     prediction(
         "P1",
+        "A COO tensor stores the values 1 and 2 at the same place. What is the sum of its squares?",
+        {
+            "a": ("5", "That is 1² + 2²: the squares of the parts. But the tensor holds 3 at that place."),
+            "b": ("9", "Right: duplicates add up, so the place holds 3, and 3² is 9."),
+            "c": (
+                "4, the square of the value stored last",
+                "No value replaces another: the values of one place are added.",
+            ),
+        },
+        "b",
+    ),
+    prediction(
+        "P2",
+        "A matrix of float32 is stored as COO. How full may it be at most, so that COO takes less memory than dense?",
+        {
+            "a": (
+                "nearly full: every zero that is left out saves something",
+                "Each entry takes two indices, too: 16 bytes more.",
+            ),
+            "b": ("half full", "Each entry takes 20 bytes instead of 4, five times as much."),
+            "c": ("up to one fifth", "Right: an entry takes 4 + 8 + 8 = 20 bytes, a cell of the dense matrix 4."),
+        },
+        "c",
+    ),
+    prediction(
+        "P3",
         "`a = torch.tensor([0., 2.]).to_sparse()`, and `b = torch.sparse_coo_tensor([[0, 1]], [0., 2.], (2,))`. How "
         "many entries does each store?",
         {
@@ -2094,7 +2255,7 @@ PREDICTIONS = (
         "a",
     ),
     prediction(
-        "P2",
+        "P4",
         "Two MaskedTensors in COO print alike. One stores 2 entries, the other 3, of which one is False in its mask. "
         "What does torch.masked make of their sum?",
         {
@@ -2111,7 +2272,7 @@ PREDICTIONS = (
         "b",
     ),
     prediction(
-        "P3",
+        "P5",
         "`c` is a CSR tensor, `m` a MaskedTensor in CSR layout. What are `c.is_sparse` and `m.is_sparse`?",
         {
             "a": ("True and True", "That would be reasonable. But a tensor's is_sparse asks for COO only."),
@@ -2124,7 +2285,7 @@ PREDICTIONS = (
         "b",
     ),
     prediction(
-        "P4",
+        "P6",
         "`m` is a sparse MaskedTensor of torch.masked. Which of `m.sum()` and `m.sum(dim=1)` work?",
         {
             "a": ("both", "In maskedtensor_ref both do. torch.masked has no sparse reduction along a dimension."),
@@ -2135,31 +2296,5 @@ PREDICTIONS = (
             "c": ("neither", "The sum of everything needs the values only, and works."),
         },
         "b",
-    ),
-    prediction(
-        "P5",
-        "A COO tensor stores the values 1 and 2 at the same place. What is the sum of its squares?",
-        {
-            "a": ("5", "That is 1² + 2²: the squares of the parts. But the tensor holds 3 at that place."),
-            "b": ("9", "Right: duplicates add up, so the place holds 3, and 3² is 9."),
-            "c": (
-                "4, the square of the value stored last",
-                "No value replaces another: the values of one place are added.",
-            ),
-        },
-        "b",
-    ),
-    prediction(
-        "P6",
-        "A matrix of float32 is stored as COO. How full may it be at most, so that COO takes less memory than dense?",
-        {
-            "a": (
-                "nearly full: every zero that is left out saves something",
-                "Each entry takes two indices, too: 16 bytes more.",
-            ),
-            "b": ("half full", "Each entry takes 20 bytes instead of 4, five times as much."),
-            "c": ("up to one fifth", "Right: an entry takes 4 + 8 + 8 = 20 bytes, a cell of the dense matrix 4."),
-        },
-        "c",
     ),
 )

@@ -88,7 +88,10 @@ SLIPS = [  # what somebody typed in haste, what is said to have come, and a word
     (lambda x: x, lambda x: as_masked_tensor(x, x > 0), "a MaskedTensor of shape (3, 4)", "`.to_tensor(value)`"),
     (lambda x: as_masked_tensor(x, x > 0), lambda x: x, "a tensor of shape (3, 4)", "data and mask together"),
     (lambda x: {"slope": x}, lambda x: {"slope": None}, "None", "This part is None"),
-    (lambda x: 1, lambda x: torch.tensor(1), "a tensor of shape (): 1", "what your function returns"),
+    (lambda x: 1, lambda x: torch.tensor(1), "a tensor of shape (): 1", "`.item()`"),
+    (lambda x: {"n": True}, lambda x: {"n": (x == x).all()}, "a tensor of shape (): True", "`.item()`"),
+    (lambda x: "one", lambda x: torch.tensor(1), "a tensor of shape (): 1", "what your function returns"),
+    (lambda x: {"gradient of a": x}, lambda x: {"gradient of a": None}, "None", "No gradient reaches"),
     (lambda x: 1.0, lambda x: "one", "a str: 'one'", "what your function returns"),
     (lambda x: True, lambda x: {3, 2}, "a set: {2, 3}", "what your function returns"),
     (lambda x: True, lambda x: set(), "a set: set()", "what your function returns"),
@@ -98,7 +101,7 @@ SLIPS = [  # what somebody typed in haste, what is said to have come, and a word
     (lambda x: [1, 2], lambda x: [1], "1 item: [1]", "inside a loop"),
     (refuses, lambda x: ValueError("x is empty"), "ValueError was returned, not raised", "`raise`"),
     (refuses, lambda x: ValueError, "ValueError was returned, not raised", "`raise`"),
-    (refuses, lambda x: [][0], "IndexError: list index out of range", "not legal"),
+    (refuses, lambda x: [][0], "IndexError: list index out of range", "another error came"),
 ]
 
 
@@ -264,6 +267,7 @@ NEXT_STEPS = [  # what students do, and what they are told to look at
     (lambda x: x, lambda x: x if x else -x, "several answers"),
     (lambda x: x, lambda x: x ^ 2, "A power is `**`"),
     (lambda x: x, lambda x: __import__("math").log(x), "whole tensors"),
+    (lambda x: x, lambda x: layout_of(x), "run the cell that defines it"),  # noqa: F821
 ]
 
 

@@ -111,7 +111,7 @@ def test_a_name_that_is_forbidden_is_found_in_a_class_in_the_notebook_too():
         check(Called)
 
 
-@pytest.mark.parametrize("lecture", ["03_activations", "04_graphs"])
+@pytest.mark.parametrize("lecture", ["03_activations", "04_graphs", "06_sparsity"])
 def test_predictions_are_numbered_in_the_order_in_which_they_are_asked(lecture):
     source = (Path(__file__).parents[2] / "solutions" / lecture / f"{lecture}.py").read_text(encoding="utf-8")
     asked = re.findall(r'^predict\("P(\d+)"', source, re.M)

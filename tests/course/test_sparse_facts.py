@@ -8,6 +8,7 @@ import torch.masked
 
 import maskedtensor_ref
 from autograder import probe, wire
+from autograder.check import Checker, CheckFailed
 from autograder.exercises import VISIBLE_SEED, load_lecture
 
 pytestmark = [
@@ -241,6 +242,8 @@ def test_a_product_stores_what_both_store_and_a_sum_what_either_stores():
     one, other = X.to_sparse_coo(), torch.tensor([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0]]).to_sparse_coo()
     assert (one._nnz(), other._nnz(), (one * other)._nnz(), (one + other)._nnz()) == (3, 2, 1, 4)
     assert (torch.ones(2, 3) + one).layout == torch.strided
+    with pytest.raises(RuntimeError, match="not supported"):
+        one + torch.ones(2, 3)
 
 
 def test_a_csr_matrix_has_a_row_sum_with_keepdim_only():
@@ -356,12 +359,15 @@ def test_the_product_passes_gradcheck():
     assert torch.autograd.gradcheck(lambda v, x: LECTURE["csr_times"].function(crow, col, v, x), inputs)
 
 
-def test_the_backward_pass_of_torchs_own_product_makes_a_dense_matrix():
+def test_the_way_back_through_a_csr_tensor_makes_a_dense_matrix():
     rows, columns = 20, 500
     crow, col = torch.arange(rows + 1), torch.arange(rows)
 
     def own(crow, col, values, x):
         return torch.sparse_csr_tensor(crow, col, values, (rows, columns)) @ x
+
+    def put_in(crow, col, values, x):
+        return torch.sparse_csr_tensor(crow, col, values * x[col], (rows, columns)).values()
 
     def bytes_with(product):
         def call(values, x):
@@ -371,7 +377,19 @@ def test_the_backward_pass_of_torchs_own_product_makes_a_dense_matrix():
         pack = probe.Pack()
         return probe.observe(call, {"values": torch.ones(rows), "x": torch.ones(columns)}, pack=pack)["new_bytes"]
 
-    assert bytes_with(own) > rows * columns * 4 > 3 * bytes_with(LECTURE["csr_times"].function)
+    assert min(bytes_with(own), bytes_with(put_in)) > rows * columns * 4 > 3 * bytes_with(LECTURE["csr_times"].function)
+
+
+@pytest.mark.parametrize(
+    ("came", "said"),
+    [(lambda m: None, "expected a MaskedTensor .*, got None"), (lambda m: m.to_dense().get_data(), "got a tensor")],
+)
+def test_another_kind_of_result_is_measured_against_a_masked_tensor(came, said):
+    def in_layout(m, layout):
+        return came(m)
+
+    with pytest.raises(CheckFailed, match=said):
+        Checker("06_sparsity", LECTURE.folder)(in_layout)
 
 
 def test_a_mask_by_structure_has_every_stored_place_and_no_other():

@@ -57,10 +57,14 @@ def test_the_arrays_and_their_bytes_are_torchs(name):
     assert s.layouts[0].bytes == matrix.numel() * matrix.element_size()
 
 
-def test_a_stored_zero_is_told_from_a_missing_entry(legible):
+def test_an_array_that_ends_on_a_line_is_not_named_on_the_next():
+    assert sparse_layouts(MATRICES["wide"]).svg.count(">row starts<") == 1
+
+
+def test_a_stored_zero_is_told_from_a_place_that_is_not_stored(legible):
     picture = sparse_layouts(coo([[0, 1], [1, 0]], [0.0, 2.0], (2, 2)))
     legible(picture)
-    assert "[0,1]: a stored zero" in picture.text
+    assert "[0,1]: a stored zero" in picture.text and "missing" not in picture.text
     assert "m =    .   0.0\n     2.0     ." in picture.text
 
 
