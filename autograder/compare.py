@@ -72,6 +72,7 @@ ASPECTS = {  # aspect: what is said when it differs
 
 
 ONE_NUMBER = "The functions of `math`, `float()` and `.item()` take one number. torch has functions of the same names for whole tensors."
+NO_AXIS = "A tensor of shape () is a single number: it has no axis to slice or to walk along. `x[...]` is all of a tensor of any shape."
 RAISED = {  # of an error that says so: what is said in place of the general sentence
     "Boolean value of Tensor with more than one value is ambiguous": "`if`, `and` and `or` ask one question, and a tensor "
     "of several elements gives several answers. Choose place by place (`torch.where`), or say whether `.any()` or `.all()` "
@@ -84,6 +85,10 @@ RAISED = {  # of an error that says so: what is said in place of the general sen
     "can be converted to Python scalars": ONE_NUMBER,
     "cannot be converted to Scalar": ONE_NUMBER,
     "bitwise_xor": "In Python `^` is the exclusive or of bits. A power is `**`.",
+    "slice() cannot be applied to a 0-dim tensor": NO_AXIS,
+    "a 0-d tensor": NO_AXIS,  # len() of, iteration over
+    ".numpy() is not supported for tensor subclasses": "NumPy reads the memory of the CPU only. torch has functions of the "
+    "same names, which work wherever the tensor is.",
 }
 CUT_OFF = (
     "No gradient reaches this input: the result was cut off from it, by `.detach()`, `.data`, `.item()`, NumPy, "
@@ -131,8 +136,7 @@ def _raised(expected, got):
     if got.raised and got.raised.blank and not expected.raised:
         return _differs("unanswered", "the call", "an answer", "NotImplementedError")
     if got.raised and not expected.raised:
-        better = next((step for sign, step in RAISED.items() if sign in got.raised.message), "")
-        return _differs("raised", "the call", "no error", _error(got.raised, 300), better)
+        return _differs("raised", "the call", "no error", _error(got.raised, 300), _better(got.raised.message))
     if expected.raised and not got.raised:
         wanted = expected.raised.types[0]
         if isinstance(got.result, SeenObject) and got.result.type in (wanted, "type"):
@@ -141,6 +145,11 @@ def _raised(expected, got):
     if expected.raised and expected.raised.types[0] not in got.raised.types:
         return _differs("raises", "the call", expected.raised.types[0], _error(got.raised, 200))
     return None
+
+
+def _better(message) -> str:
+    """The sentence of RAISED for an error with this message, or ""."""
+    return next((step for sign, step in RAISED.items() if sign in message), "")
 
 
 def _error(raised, most) -> str:
@@ -416,6 +425,7 @@ def _device_agnostic(expected, got, tolerance):
             "the same call on a GPU",
             "no error",
             f"{got.fake_cuda['raised']}: {got.fake_cuda['message'][:200]}",
+            _better(got.fake_cuda["message"]),
         )
     if got.fake_cuda["devices"] != expected.fake_cuda["devices"]:
         return _differs("device", "the same call on a GPU", expected.fake_cuda["devices"], got.fake_cuda["devices"])
