@@ -400,9 +400,10 @@ print(f"difference {(twice_rounded - once).item():.2g}")
 # %% [markdown] concepts=["A-11"] facts=["F-57"]
 # **Rule.** Equal formulas do not give equal bits. Compare floats with `allclose` or `assert_close`.
 #
-# Why does the published step make new tensors everywhere? Because `torch.masked` has no in-place addition for sparse
-# storage. The package `maskedtensor_ref`, which this course uses, has one: its masks never change, so a write can only
-# concern values.
+# Why does the published step make new tensors everywhere? Because in-place addition of `torch.masked` fails for sparse
+# storage: it leaves what was added side by side, not coalesced, and then refuses to look at it, as its message below
+# says. The package `maskedtensor_ref`, which this course uses, can: its masks never change, so a write can only concern
+# values.
 
 # %% concepts=["A-11"] facts=["F-57"]
 three = torch.sparse_coo_tensor(g.indices(), torch.ones(3, dtype=torch.bool), g.shape).coalesce()
@@ -571,9 +572,9 @@ mask_grid(row, torch.tensor([True, False, True]), poison=True, function=looks_ca
 def where_step(param, state_sum, values, mask, lr, eps):
     """One step of Adagrad for a gradient given as plain values and a bool mask, in place. Nothing is returned.
 
-    All four are tensors of one shape; True in mask means that the gradient is specified there. What values holds under
-    False must not matter, whatever it is. There, param and state_sum keep their bits, also where the state is 0 and
-    eps is 0. values and mask stay as they are.
+    All four are tensors of one shape; True in mask means that the gradient is specified there and counts, a NaN too. What
+    values holds under False must not matter, whatever it is. There, param and state_sum keep their bits, also where the
+    state is 0 and eps is 0. values and mask stay as they are.
     """
     ### BEGIN SOLUTION
     g = torch.where(mask, values, 0)
@@ -663,8 +664,8 @@ check(any_layout_step)
 # ## Training with holes
 #
 # Enough of single steps. Take a table of vectors, one for each word, and train it so that each word's vector comes near
-# a target. In each **batch**, a handful of examples for one step, some words come up. Two things are to be seen: the loss falls, and a word that never comes
-# up never moves (objective 5).
+# a target. In each **batch**, a handful of examples for one step, some words come up. Two things are to be seen: the
+# loss falls, and a word that never comes up never moves (objective 5).
 #
 # {{card train_embedding}}
 

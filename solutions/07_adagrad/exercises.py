@@ -819,7 +819,8 @@ def _(param, state_sum, grad, lr, eps):
 
 
 @masked_step.wrong(
-    "X-7.4-7", "The step is right, but eps is missing in the std that comes back: it is the root plus eps, what is divided by."
+    "X-7.4-7",
+    "The step is right, but eps is missing in the std that comes back: it is the root plus eps, what is divided by.",
 )
 def _(param, state_sum, grad, lr, eps):
     squares = grad * grad
