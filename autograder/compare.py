@@ -72,6 +72,7 @@ ASPECTS = {  # aspect: what is said when it differs
 
 
 ONE_NUMBER = "The functions of `math`, `float()` and `.item()` take one number. torch has functions of the same names for whole tensors."
+NO_AXIS = "A tensor of shape () is a single number: it has no axis to slice or to walk along. `x[...]` is all of a tensor of any shape."
 RAISED = {  # of an error that says so: what is said in place of the general sentence
     "Boolean value of Tensor with more than one value is ambiguous": "`if`, `and` and `or` ask one question, and a tensor "
     "of several elements gives several answers. Choose place by place (`torch.where`), or say whether `.any()` or `.all()` "
@@ -86,6 +87,10 @@ RAISED = {  # of an error that says so: what is said in place of the general sen
     "is not defined": "The kernel does not know this name: run the cell that defines it (after a restart, all cells above), or "
     "see whether it is misspelt.",
     "bitwise_xor": "In Python `^` is the exclusive or of bits. A power is `**`.",
+    "slice() cannot be applied to a 0-dim tensor": NO_AXIS,
+    "a 0-d tensor": NO_AXIS,  # len() of, iteration over
+    ".numpy() is not supported for tensor subclasses": "NumPy reads the memory of the CPU only. torch has functions of the "
+    "same names, which work wherever the tensor is.",
 }
 CUT_OFF = (
     "No gradient reaches this input: the result does not use it here, or was cut off from it, by `.detach()`, `.data`, "
@@ -155,8 +160,7 @@ def _raised(expected, got):
     if got.raised and got.raised.blank and not expected.raised:
         return _differs("unanswered", "the call", "an answer", "NotImplementedError")
     if got.raised and not expected.raised:
-        better = next((step for sign, step in RAISED.items() if sign in got.raised.message), "")
-        return _differs("raised", "the call", "no error", _error(got.raised, 300), better)
+        return _differs("raised", "the call", "no error", _error(got.raised, 300), _better(got.raised.message))
     if expected.raised and not got.raised:
         wanted = expected.raised.types[0]
         if isinstance(got.result, SeenObject) and got.result.type in (wanted, "type"):
@@ -165,6 +169,11 @@ def _raised(expected, got):
     if expected.raised and expected.raised.types[0] not in got.raised.types:
         return _differs("raises", "the call", expected.raised.types[0], _error(got.raised, 200), OTHER_ERROR)
     return None
+
+
+def _better(message) -> str:
+    """The sentence of RAISED for an error with this message, or ""."""
+    return next((step for sign, step in RAISED.items() if sign in message), "")
 
 
 def _error(raised, most) -> str:
@@ -443,6 +452,7 @@ def _device_agnostic(expected, got, tolerance):
             "the same call on a GPU",
             "no error",
             f"{got.fake_cuda['raised']}: {got.fake_cuda['message'][:200]}",
+            _better(got.fake_cuda["message"]),
         )
     if got.fake_cuda["devices"] != expected.fake_cuda["devices"]:
         return _differs("device", "the same call on a GPU", expected.fake_cuda["devices"], got.fake_cuda["devices"])

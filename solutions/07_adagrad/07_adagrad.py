@@ -16,7 +16,8 @@
 # A table of a million words, and a sentence of ten. After one step of training, ten rows have a gradient and all the
 # others have *none*. None is not zero, and this lecture is about the difference: in what an optimiser computes, in
 # what it writes, and in what it costs. You need masks (lecture 05), sparse layouts (06), and from the earlier ones
-# in-place writing, indices and `backward`. After it (about 90 minutes, the four-star exercise extra) you can
+# in-place writing, indices and `backward`. After it (about 90 minutes in class; 7.3 and 7.7, 50 minutes more, are
+# homework for most) you can
 #
 # 1. **derive** Adagrad's step and write it for plain tensors;
 # 2. write it for a **sparse** gradient, and say why duplicates are added before they are squared;
@@ -142,6 +143,7 @@ print("equal up to rounding:", torch.allclose(mine, theirs))
 # An **embedding** is a table with one row of numbers for each word; looking a word up is taking its row. Only rows that
 # were looked up take part in the loss. With `sparse=True` the gradient says so: it is a COO tensor (lecture 06) whose
 # entries are whole rows. (Such a COO tensor, sparse in its first dimension and dense in the other, is called hybrid.)
+# `from_pretrained` makes a table of numbers that we have; unless we say `freeze=False`, they are not trained.
 
 # %% concepts=["A-02"]
 table = torch.nn.Embedding.from_pretrained(torch.zeros(6, 2), freeze=False, sparse=True)
@@ -260,6 +262,8 @@ check(show_and_fix)
 # | root and `eps` on the values | eps "should" be added to every element; here only to those that are there |
 # | division on the values | 0 / 0 has no value, so torch refuses to divide sparse tensors |
 # | a new sparse tensor | adding it to param writes to its places only, though a sparse *sum* with a dense tensor is dense |
+#
+# (`x.add_(y, alpha=a)` adds a · y to x, in place.)
 
 # %% concepts=["A-05", "A-07"] facts=["F-58"]
 param, state_sum = torch.arange(8.0).view(2, 4), torch.full((2, 4), 0.5)
@@ -324,7 +328,7 @@ def sparse_step(param, state_sum, grad, lr, eps):
 check(sparse_step)
 
 # %% [markdown]
-# **Where it breaks.** `state_sum[at] += ...` is only right because no place comes twice (question R1). Leave out
+# **Where it breaks.** `state_sum[at] += ...` is only right because no place comes twice (prediction R1). Leave out
 # `coalesce()`, use the private names, and one of two gradients of a word is lost, without any error.
 
 # %% [markdown] tags=["instructor"]
@@ -396,9 +400,10 @@ print(f"difference {(twice_rounded - once).item():.2g}")
 # %% [markdown] concepts=["A-11"] facts=["F-57"]
 # **Rule.** Equal formulas do not give equal bits. Compare floats with `allclose` or `assert_close`.
 #
-# Why does the published step make new tensors everywhere? Because `torch.masked` has no in-place addition for sparse
-# storage. The package `maskedtensor_ref`, which this course uses, has one: its masks never change, so a write can only
-# concern values.
+# Why does the published step make new tensors everywhere? Because in-place addition of `torch.masked` fails for sparse
+# storage: it leaves what was added side by side, not coalesced, and then refuses to look at it, as its message below
+# says. The package `maskedtensor_ref`, which this course uses, can: its masks never change, so a write can only concern
+# values.
 
 # %% concepts=["A-11"] facts=["F-57"]
 three = torch.sparse_coo_tensor(g.indices(), torch.ones(3, dtype=torch.bool), g.shape).coalesce()
@@ -567,9 +572,9 @@ mask_grid(row, torch.tensor([True, False, True]), poison=True, function=looks_ca
 def where_step(param, state_sum, values, mask, lr, eps):
     """One step of Adagrad for a gradient given as plain values and a bool mask, in place. Nothing is returned.
 
-    All four are tensors of one shape; True in mask means that the gradient is specified there. What values holds under
-    False must not matter, whatever it is. There, param and state_sum keep their bits, also where the state is 0 and
-    eps is 0. values and mask stay as they are.
+    All four are tensors of one shape; True in mask means that the gradient is specified there and counts, a NaN too. What
+    values holds under False must not matter, whatever it is. There, param and state_sum keep their bits, also where the
+    state is 0 and eps is 0. values and mask stay as they are.
     """
     ### BEGIN SOLUTION
     g = torch.where(mask, values, 0)
@@ -659,8 +664,8 @@ check(any_layout_step)
 # ## Training with holes
 #
 # Enough of single steps. Take a table of vectors, one for each word, and train it so that each word's vector comes near
-# a target. In each **batch** some words come up. Two things are to be seen: the loss falls, and a word that never comes
-# up never moves (objective 5).
+# a target. In each **batch**, a handful of examples for one step, some words come up. Two things are to be seen: the
+# loss falls, and a word that never comes up never moves (objective 5).
 #
 # {{card train_embedding}}
 
@@ -672,7 +677,8 @@ def train_embedding(weight, batches, lr):
     weight has shape (rows, d): row k is the vector of word k. It stays as it is. batches is a list of pairs (words,
     targets): int64 of shape (n,) and float of shape (n, d). For each batch in turn: the loss is
     torch.nn.functional.mse_loss (the mean of the squared differences) between the rows of words and the targets; take
-    one step of torch.optim.Adagrad with this lr, and its other settings at their defaults. losses holds each batch's loss before its step, as a float. The gradient of the table is sparse.
+    one step of torch.optim.Adagrad with this lr, and its other settings at their defaults. losses holds each batch's
+    loss before its step, as a float. The gradient of the table is sparse.
     """
     ### BEGIN SOLUTION
     table = torch.nn.Embedding.from_pretrained(weight.clone(), freeze=False, sparse=True)
@@ -722,10 +728,10 @@ explore_adagrad(torch.zeros(5, 2), torch.zeros(5, 2), some_grads, lr=0.1)
 # First that of `torch.masked`. (Besides its errors that package warns, to the same effect; the cell leaves the warnings
 # out.)
 #
-# {{question P4}}
+# {{question P3}}
 
 # %%
-predict("P4", "c")
+predict("P3", "c")
 
 # %% facts=["F-44"]
 seen = torch.tensor([True, True, False, False])
@@ -743,8 +749,9 @@ for package in (torch.masked, maskedtensor_ref):
 
 # %% [markdown] concepts=["A-11"]
 # With `maskedtensor_ref` the stock code works, because of one rule of that package: **a plain tensor that is changed in
-# place by a masked one changes only where that one is specified.** Adagrad's lines are `state.addcmul_(grad, grad)` and
-# `param.addcdiv_(grad, std)`: both write where the gradient is. The dense step of your first exercise does it, too. No
+# place by a masked one changes only where that one is specified.** Adagrad's lines are `state.addcmul_(grad, grad)`,
+# which adds the product of the two, and `param.addcdiv_(grad, std)`, which adds their quotient (times -lr): both write
+# where the gradient is. The dense step of your first exercise does it, too. No
 # line in it knows of masks:
 
 # %% concepts=["A-11"]
@@ -896,10 +903,10 @@ for dtype, tiny in ((torch.float32, 1e-25), (torch.float16, 1e-4)):
 # The masked step was published with two claims: it is shorter, and it avoids conversions between dense and sparse. Read
 # `published_step` again and count: one `to_dense()`, two `to_sparse()`, and new tensors for state and parameter.
 #
-# {{question P3}}
+# {{question P4}}
 
 # %%
-predict("P3", "b")
+predict("P4", "b")
 
 # %% [markdown]
 # First the memory, which is the same on every machine. `Made` watches every operation and adds up the bytes of the

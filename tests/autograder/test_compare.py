@@ -276,6 +276,17 @@ def test_a_frequent_slip_is_told_what_it_is(reference, answer, said):
     assert said in found(reference, answer, X.clone()).next_step
 
 
+@pytest.mark.parametrize("answer", [lambda x: x[:], len, list])
+def test_a_tensor_without_a_dimension_is_said_to_have_no_axis(answer):
+    assert "no axis" in found(lambda x: x[...], answer, torch.tensor(2.0)).next_step
+
+
+def test_numpy_in_an_answer_for_any_device_is_said_to_read_the_cpu_only():
+    answer = lambda x: torch.from_numpy(x.numpy() * 2)
+    wrong = found(lambda x: x * 2, answer, torch.ones(3), properties=[p.device_agnostic], fake_cuda=True)
+    assert wrong.aspect == "device" and "the CPU only" in wrong.next_step
+
+
 @pytest.mark.parametrize(
     "answer, said",
     [

@@ -10,6 +10,7 @@ import torch.masked
 import maskedtensor_ref
 from autograder import judge, probe, wire
 from autograder.exercises import VISIBLE_SEED, load_lecture
+from autograder.records import Reply
 
 LECTURE = load_lecture("07_adagrad", Path(__file__).parents[2] / "solutions")
 LR, EPS = 0.1, 1e-10
@@ -327,3 +328,17 @@ def test_the_dense_step_is_tried_on_thirty_cases_and_more():
 
 def test_a_card_names_operations_as_people_write_them():
     assert LECTURE["sparse_step"].properties[0].text == "does not call to_dense, to_sparse"
+
+
+@pytest.mark.parametrize("came", ["None", "0", "(0, 0)"])
+@pytest.mark.parametrize("id", ["show_and_fix", "train_embedding", "eps_example", "cost_report"])
+def test_of_a_pair_that_is_none_nobody_is_told_to_look_for_keys(id, came):
+    """What the check finds out about a pair it keeps in a dict of its own, which the task does not name."""
+    exercise = next(e for e in LECTURE.exercises if e.id == id)
+    asked = judge.visible_question(exercise)
+    text = f"def {id}(*arguments):\n    return {came}\n"
+    space = {}
+    exec(text, space)
+    reply = Reply(id, probe.answer(space[id], asked.message))
+    given = judge.verdict(asked, judge.answers(asked, reply), [text])
+    assert given.score == 0 and given.message and "dict" not in given.message and "keys" not in given.message
