@@ -1,14 +1,13 @@
 """A database that is opened by its URL, waited for, and changed in transactions."""
 
 import contextlib
-import functools
 import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, event
+from sqlalchemy import Connection, Engine, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -71,10 +70,20 @@ def _make_folder(parsed):
         Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
 
 
-@functools.cache
+_OPEN: dict[tuple, Engine] = {}  # of this process
+
+
 def _engine(url, patience):
-    backend = make_url(url).get_backend_name()
-    return ENGINES.get(backend, _any_engine)(url, patience)
+    if (url, patience) not in _OPEN:
+        backend = make_url(url).get_backend_name()
+        _OPEN[url, patience] = ENGINES.get(backend, _any_engine)(url, patience)
+    return _OPEN[url, patience]
+
+
+def close_connections() -> None:
+    """Close what is kept open between transactions; the next one opens it again."""
+    while _OPEN:
+        _OPEN.popitem()[1].dispose()
 
 
 def _any_engine(url, patience):

@@ -21,6 +21,7 @@ import logging
 import os
 import queue
 import signal
+import tempfile
 import threading
 import traceback
 import uuid
@@ -170,7 +171,10 @@ class Bench(WorkerPlugin):
         torch.set_num_threads(1)  # the number of threads changes float results
         importlib.import_module("autograder.imported_for_workers")  # here, not in the first submission's time
         with contextlib.ExitStack() as stack:
-            stack.enter_context(leftovers.temporary_place())
+            if self.settings.scheduler:
+                stack.enter_context(leftovers.temporary_place())
+            else:  # to the end of the process, for what runs then may still make files; the coordinator removes it
+                tempfile.tempdir = leftovers.lifelong_place()
             self.lecture = stack.enter_context(unpacked(self.packed, Path(worker.local_directory)))
             if (found := foundations(self.lecture)) != self.expected:
                 raise UsageError(_unequal(worker.address, self.expected, found))

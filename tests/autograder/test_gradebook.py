@@ -538,7 +538,7 @@ def test_a_full_database_is_one_sentence_and_changes_nothing(lecture, book):
         with pytest.raises(GradebookError, match=r"has no room left on its disk: free some space and call again"):
             gradebook.write(report_of(lecture, verdicts=verdicts), lecture, book, attempt_changed=True)
     finally:
-        database._engine.cache_clear()
+        database.close_connections()
     assert state_of(book) == before
 
 

@@ -51,6 +51,7 @@ def server():
         end("there are no programs of a PostgreSQL server here (initdb, postgres): apt-get install postgresql")
     with servers.postgresql() as running:
         yield running
+        database.close_connections()
 
 
 only_a_server = pytest.mark.parametrize("url", ["postgresql"], indirect=True)
