@@ -252,7 +252,9 @@ def tell(story, course, handed_in, handed, out, room):
     first.wait_for(lambda: first.graded() >= 3)  # before that, what looks like a kernel is the sandbox being tried out
     for number in range(30):  # one that is hit before its first cell, or after its last one, leaves no trace
         before = first.graded()
-        kill(first.wait_for(first.kernels)[0])
+        chosen = first.wait_for(first.kernels)[0]
+        time.sleep(0.05 * (number % 8))  # at another moment of its life each time
+        kill(chosen)
         first.wait_for(lambda before=before: first.graded() > before)
         if number >= 4 and seen_killed(out):
             break
