@@ -48,6 +48,7 @@ PRELOAD = (  # what notebooks of a course import, beside what the zygote imports
     "lecture_pictures",
     "maskedtensor_ref",
     "maskedtensor_ref.differences",
+    "maskedtensor_ref.optim",
     "torch.testing",
     "torch.utils.benchmark",
     "torch.utils.tensorboard",
