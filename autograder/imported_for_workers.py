@@ -4,7 +4,7 @@ import gc
 
 from . import preload
 
-FAILED = preload.import_all(
+preload.import_all(
     (
         "torch",
         "torch._dynamo",
