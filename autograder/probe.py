@@ -237,6 +237,7 @@ NEEDS_VALUES = (
     "DataDependentOutputException",
     "DynamicOutputShapeException",
     "cannot be called on meta tensors",
+    "attempted to run this operator with Meta tensors",
     "Cannot copy out of meta tensor",
     "torch.nonzero()",
 )

@@ -1130,14 +1130,15 @@ def _(values, bins):
 def _(values, bins):
     import torch
 
-    return torch.zeros(bins, dtype=torch.int64).scatter_add_(0, values, torch.ones_like(values))
+    counts = torch.zeros(bins, dtype=torch.int64, device=values.device)
+    return counts.scatter_add_(0, values, torch.ones_like(values))
 
 
 @histogram.right
 def _(values, bins):
     import torch
 
-    return (values[:, None] == torch.arange(bins)).sum(0)
+    return (values[:, None] == torch.arange(bins, device=values.device)).sum(0)
 
 
 # ---- 2.8 ------------------------------------------------------------------------------------------------------------

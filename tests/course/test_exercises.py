@@ -1,5 +1,6 @@
 """Every exercise of every lecture: right answers score full, each wrong one loses its points under its own code."""
 
+import copy
 import math
 from pathlib import Path
 
@@ -58,6 +59,22 @@ def test_every_right_answer_scores_full(exercise):
         for right in exercise.right_answers:
             given = verdict(asked, right)
             assert given.score == exercise.points, f"{given.message}\n{standalone_text(right, exercise.id)}"
+
+
+@every_exercise
+def test_right_answers_of_the_first_lectures_run_on_a_fake_gpu(exercise):
+    """Also where the task does not ask for it; those of later lectures where `device_agnostic` does."""
+    if exercise.number > "3" or exercise.written:
+        return
+    for case in exercise.visible_cases():
+        arguments = lambda case=case: dict(zip(exercise.arguments, copy.deepcopy(case), strict=True))
+        if probe.observe(exercise.function, arguments(), driver=exercise.driver, pack=probe.Pack())["raised"]:
+            continue
+        for right in (exercise.function, *exercise.right_answers):
+            seen = probe.on_fake_cuda(right, arguments(), exercise.driver)
+            if seen and ".numpy()" in seen["message"]:  # NumPy's arrays lie on the CPU, where the task is about them
+                continue
+            assert seen is None or not seen["raised"], f"{seen['message']}\n{standalone_text(right, exercise.id)}"
 
 
 @every_exercise
