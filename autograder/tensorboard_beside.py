@@ -25,13 +25,16 @@ START_SECONDS = 60
 ELSEWHERE = "In a terminal, run make tensorboard, or python -m autograder tensorboard, and open what it prints."
 ADDRESS = re.compile(r"http://\S+:(\d+)/")
 # Runs TensorBoard until it is told to end, or until its standard input does: with the kernel, even if that was killed.
+# Its own handler of SIGTERM raises SystemExit wherever the main thread is, and some places swallow that.
 SERVER = """
-import os, signal, sys, threading
+import os, signal, sys, threading, time
 from tensorboard import main
 
 def watch():
     sys.stdin.read()
     os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(3)
+    os._exit(0)
 
 threading.Thread(target=watch, daemon=True).start()
 sys.argv[0] = "tensorboard"
