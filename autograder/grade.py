@@ -37,8 +37,8 @@ def grade_submission(submission: Submission, lecture: Lecture, settings: Setting
     transcript = kernels.run(
         submission, [asked.probe for asked in questions.values()], settings, released, lecture.without
     )
-    cells = json.loads(transcript.notebook)["cells"]
-    verdicts = tuple(_verdict(exercise, questions, transcript, cells) for exercise in lecture.exercises)
+    cells, modules = json.loads(transcript.notebook)["cells"], _modules(submission.files)
+    verdicts = tuple(_verdict(exercise, questions, transcript, cells, modules) for exercise in lecture.exercises)
     state = "repaired" if submission.repairs else "graded"
     return _report(submission, lecture, seed, state, verdicts, started, transcript=transcript)
 
@@ -73,12 +73,13 @@ def _digest(replies: dict[str, Reply]) -> str:
     return digest.hexdigest()
 
 
-def _verdict(exercise: Exercise, questions, transcript: Transcript, cells) -> Verdict:
+def _verdict(exercise: Exercise, questions, transcript: Transcript, cells, modules) -> Verdict:
     if exercise.written:
         return _written_verdict(exercise, cells)
     asked = questions[exercise.id]
     reply = transcript.replies[exercise.id]
-    verdict = judge.verdict(asked, judge.answers(asked, reply), _code_before(exercise.check_cell, cells))
+    source = [*modules, *_code_before(exercise.check_cell, cells)]
+    verdict = judge.verdict(asked, judge.answers(asked, reply), source)
     told = reply.failure not in ("", "unanswered")  # why nothing came says more than where its cell was stopped
     if verdict.score < verdict.points and not told and (error := _cell_error(exercise.id, cells)):
         return judge.lost(exercise, f"Its cell did not run: {error}.")
@@ -90,6 +91,15 @@ def _written_verdict(exercise: Exercise, cells) -> Verdict:
     if not text.strip() or text.strip() == UNANSWERED_TEXT:
         return judge.lost(exercise, "This question is not answered.")
     return Verdict(exercise.id, exercise.number, 0.0, exercise.points, message="To be graded by hand.", by_hand=True)
+
+
+def _modules(files: dict[str, bytes]) -> list[str]:
+    """The Python files that were handed in, each as the cell that would write it."""
+    return [
+        f"%%writefile {name}\n{content.decode(errors='replace')}"
+        for name, content in files.items()
+        if name.endswith(".py")
+    ]
 
 
 def _code_before(check_cell: str, cells) -> list[str]:

@@ -4,7 +4,7 @@ The reference and the wrong answers run here, in a process that never saw the st
 described the student's calls.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from . import probe, wire
@@ -13,7 +13,7 @@ from .diagnosis import Diagnosis, Misconception, Rules, construct, diagnose, giv
 from .exercises import VISIBLE_SEED, Exercise, standalone_text
 from .properties import COUNTED
 from .records import FAILURES, Answers, Probe, Reply, Seen, Verdict
-from .source_rules import broken_rule
+from .source_rules import broken_rule, defined
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,27 +107,40 @@ def _absence(id: str, reply: Reply) -> str:
     return " ".join([FAILURES["unanswered"], *([f"What came instead: {reply.detail}."] if reply.detail else [])])
 
 
-def verdict(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
+def verdict(asked: Question, given: Answers, cells: Sequence[str]) -> Verdict:
     """Points and reasons for one exercise.
 
     Args:
-        cells: the texts of the student's code cells up to the graded one; rules about the source are read from them.
+        cells: the texts of the student's modules and code cells up to the graded one; rules about the source are read
+            from them.
     """
     if given.failure:
         return lost(asked.exercise, given.failure)
     return replace(_judged(asked, given, cells), seconds=sum(seen.seconds for seen in given.seen))
 
 
-def _judged(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
+def _judged(asked: Question, given: Answers, cells: Sequence[str]) -> Verdict:
     exercise = asked.exercise
     expected = seen_by(exercise.function, asked.message, exercise.reads)
     found = diagnose(
         rules(asked.exercise), expected, given.seen, cells, misconceptions(exercise, asked.message), asked.visible
     )
+    if found is None and cells and _demands_source(exercise) and not defined(cells, exercise.id):
+        return lost(exercise, UNREAD.format(id=exercise.id))
     if found is None:
         return Verdict(exercise.id, exercise.number, exercise.points, exercise.points)
     codes = (found.code,) if found.code else ()
     return lost(exercise, _words(asked, expected, found), codes)
+
+
+UNREAD = (
+    "It returns what is expected, but not every construct is allowed here, and no definition of {id} can be read in the "
+    "notebook. Define it in its cell with def, and not by exec or globals()."
+)
+
+
+def _demands_source(exercise: Exercise) -> bool:
+    return bool(exercise.forbidden) or any(wanted.name == "no_loops" for wanted in exercise.properties)
 
 
 def lost(exercise: Exercise, message: str, codes: tuple[str, ...] = ()) -> Verdict:

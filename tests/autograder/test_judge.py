@@ -128,3 +128,21 @@ def test_why_nothing_came_back_is_told_with_what_came_instead(asked):
     assert told == f"{FAILURES['unanswered']} What came instead: KeyboardInterrupt: x."
     gone = Reply(asked.exercise.id, failure="died", detail=f"KeyError: {asked.exercise.id!r}")
     assert judge.answers(asked, gone).failure == FAILURES["died"], "its cell ended the kernel, so it has no function"
+
+
+@pytest.mark.parametrize(
+    ("cell", "earned"),
+    [
+        ("exec('def multiples_of(x, k): return x[x % k == 0]')", False),
+        ("def multiples_of(x, k):\n    return x[x % k == 0]", True),
+    ],
+)
+def test_an_answer_whose_text_cannot_be_read_earns_nothing_where_its_text_counts(lecture, cell, earned):
+    asked = judge.question(lecture["multiples_of"], 5)
+    given = verdict(asked, asked.exercise.function, [cell])
+    assert (given.score == given.points) is earned and ("no definition of multiples_of" in given.message) is not earned
+
+
+def test_where_every_construct_is_allowed_an_answer_may_be_defined_anyhow(asked):
+    given = verdict(asked, asked.exercise.function, ["exec(text)"])
+    assert given.score == given.points

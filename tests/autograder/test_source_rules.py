@@ -3,7 +3,7 @@
 import pytest
 
 from autograder.properties import no_loops
-from autograder.source_rules import broken_rule
+from autograder.source_rules import broken_rule, defined
 
 NOTEBOOK = "c = torch.sparse_csr_tensor(*parts)\nwords = [w for w in text]\n"  # a cell of the lecture
 
@@ -52,3 +52,59 @@ def test_a_long_or_deep_answer_is_read_to_its_end(term):
     assert found(f"def f(x):\n    return {total}") is None
     assert found(f"def f(x):\n    return c + {total}") == "sparse_csr_tensor"
     assert found("def f(x):\n" + "    y = x\n" * 20_000 + "    return c") == "sparse_csr_tensor"
+
+
+@pytest.mark.parametrize(
+    ("answer", "cells", "construct"),
+    [
+        ("def f(x):\n    return make(x)", ["from torch import sparse_csr_tensor as make"], "sparse_csr_tensor"),
+        ("def f(x):\n    return make(x)", ["make: object = torch.sparse_csr_tensor"], "sparse_csr_tensor"),
+        ("def f(x):\n    return make(x)", ["make, other = torch.sparse_csr_tensor, 1"], "sparse_csr_tensor"),
+        ("def f(x):\n    return made['it'](x)", ["made = {}\nmade['it'] = torch.sparse_csr_tensor"], "sparse_csr_tensor"),
+        ("def f(x):\n    return x.rows()", ["def rows(x):\n    for v in x: pass\ntorch.Tensor.rows = rows"], "a for loop"),
+        ("def f(x):\n    return x.rows()", ["setattr(torch.Tensor, 'rows', lambda x: [v for v in x])"], "a list comprehension"),
+        ("def f(x):\n    for v in x: pass\n\nf?", [], "a for loop"),
+        ("def f(x):\n    for v in x: pass\nif True:\n    %time f(c)", [], "a for loop"),
+        ("def f(x):\n    for v in x: pass\nfiles = !ls", [], "a for loop"),
+        ("from functools import reduce\ndef f(x):\n    return reduce(torch.add, x)", [], "reduce()"),
+        ("def f(x):\n    return functools.reduce(torch.add, x)", ["import functools"], "reduce()"),
+        ("def f(x):\n    return list(itertools.starmap(torch.add, x))", ["import itertools"], "starmap()"),
+        ("from mine import f", ["%%writefile mine.py\ndef f(x):\n    for v in x: pass"], "a for loop"),
+        ("import mine\ndef f(x):\n    return mine.g(x)", ["%%writefile mine.py\ndef g(x):\n    for v in x: pass"], "a for loop"),
+        ("import mine as m\nf = m.g", ["%%writefile sub/mine.py\ndef g(x):\n    for v in x: pass"], "a for loop"),
+    ],
+)  # fmt: skip
+def test_a_rule_is_not_evaded_by_where_or_how_something_is_written(answer, cells, construct):
+    got = found(answer, *cells)
+    assert got and got.split(" of ")[0] == construct
+
+
+@pytest.mark.parametrize(
+    ("answer", "cells"),
+    [
+        ("def f(x):\n    return math.prod(x.shape)", ["import math, sparse_csr_tensor"]),
+        ("def f(x):\n    return x.relu()", ["import mine", "%%writefile mine.py\ndef relu(x):\n    for v in x: pass"]),
+        ("def f(x):\n    return x.max()", ["class Net:\n    def __init__(self):\n        self.max = [v for v in text]"]),
+        ("def f(x):\n    return mine.g(x)", ["import mine", "%%writefile mine.py\ndef g(x): return x\ndef h(x):\n    for v in x: pass"]),
+        ("%%time\ndef f(x):\n    return x\n\nf?", []),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_an_answer_breaks_no_rule_of_it(answer, cells):
+    assert found(answer, *cells) is None
+
+
+@pytest.mark.parametrize(
+    ("cell", "readable"),
+    [
+        ("def f(x):\n    return x", True),
+        ("if True:\n    f = lambda x: x", True),
+        ("class Answer:\n    pass\nf = Answer().solve", True),
+        ("from mine import f", True),
+        ("%%time\ndef f(x):\n    return x", True),
+        ("exec('def f(x): return x')", False),
+        ("globals()['f'] = lambda x: x", False),
+        ("def g(x):\n    return x", False),
+    ],
+)
+def test_an_answer_is_defined_where_its_definition_can_be_read(cell, readable):
+    assert defined([NOTEBOOK, cell], "f") is readable
