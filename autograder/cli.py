@@ -275,7 +275,7 @@ def undo(out_folder: OutFolder = None) -> None:
 @app.command()
 def tensorboard(
     folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder of the runs.")] = Path("course"),
-    port: Annotated[int, typer.Option(help="Port on this machine.")] = 6006,
+    port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 6006,
 ) -> None:
     """Open TensorBoard on the runs that the notebooks logged."""
     import subprocess

@@ -125,7 +125,10 @@ MASKED_GRADIENT = (
     "A masked gradient is what an input gets that goes through `as_masked_tensor`. Where a plain one is wanted, compute with "
     "plain tensors and `torch.where`."
 )
+YIELDED = "With `yield` in it a function returns a generator and computes nothing yet: end with `return`."
+AWAITED = "An `async def` returns a coroutine and computes nothing yet: write `def`."
 UNCALLED = "This is the function itself, not what it returns: call it, with () behind its name."
+UNFINISHED = {"generator": YIELDED, "coroutine": AWAITED, "async_generator": AWAITED}
 ARRAY = "This came out as a NumPy array. Stay with torch: what NumPy has, a tensor has as well."
 HANDED_BACK = "`return` hands the exception over as a value. `raise` in its place ends the call with it."
 KEYS = "Compare the keys of your dict with those that the task names, letter by letter."
@@ -151,6 +154,8 @@ def _wrong_type(path, expected, got, tensor=None) -> Difference:
         next_step = TO_MASKED
     elif isinstance(got, SeenObject) and got.type in callables:
         next_step = UNCALLED
+    elif isinstance(got, SeenObject) and got.type in UNFINISHED:
+        next_step = UNFINISHED[got.type]
     else:
         next_step = ARRAY if isinstance(got, SeenTensor) and got.kind == "array" else ""
     return _differs("type", path, expected, _type_of(got), next_step)

@@ -348,7 +348,7 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
         stack.callback(_forget_killed)
         place = stack.enter_context(leftovers.temporary_place())
         cluster = stack.enter_context(
-            LocalCluster(
+            _local_cluster(
                 n_workers=min(settings.workers, submissions),
                 threads_per_worker=1,
                 processes=True,
@@ -363,6 +363,20 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
             )
         )
         yield stack.enter_context(Client(cluster))
+
+
+def _local_cluster(**options) -> LocalCluster:
+    """
+    Raises:
+        AutograderError: its processes cannot reach one another.
+    """
+    try:
+        return LocalCluster(**options)
+    except (RuntimeError, OSError) as error:
+        raise AutograderError(
+            f"the workers on this machine cannot be reached ({error}): is its loopback network (127.0.0.1) up, and does nothing "
+            "block it? Nothing was graded"
+        ) from error
 
 
 def _forget_killed() -> None:

@@ -7,6 +7,7 @@ The ledger is written before the gradebook; whatever a crash keeps from the grad
 
 import contextlib
 import logging
+import os
 import secrets
 import shutil
 import sys
@@ -51,6 +52,7 @@ def grade_class(name: str, path: Path, settings: Settings, *, regrade: bool, out
     lecture = load_lecture(name, settings.solutions)
     released = _released(lecture, settings)
     found = intake.find(path, name)
+    _demand_students(found, settings)
     demand_writable(settings.out, OUTPUTS)
     machines = farm.machines(settings)
     level = sandbox.weakest(machine.level for machine in machines.values())
@@ -271,8 +273,23 @@ def _seed(settings: Settings, book: Ledger) -> int:
     return settings.seed or (last.seed if last else secrets.randbits(52) + 1)
 
 
+def _demand_students(found: list[Found], settings: Settings) -> None:
+    """Folders of the course, or of an earlier call's results, are no students'."""
+    kept = (settings.out / "submitted").resolve()
+    for folder in found:
+        if folder.problem:  # a link is not followed
+            continue
+        place = folder.folder.resolve()
+        for ours in (settings.solutions, settings.course, settings.out):
+            if place.is_relative_to(ours.resolve()) and kept not in place.parents:
+                raise UsageError(
+                    f"{folder.folder} is taken for a student's, but lies in {ours}, which is this course's own; give the folder "
+                    "of what was handed in, and as --out another one"
+                )
+
+
 def _keep_what_was_handed_in(found, settings: Settings) -> None:
-    """A copy under OUT/submitted, where nbgrader and formgrader look for it; links are left out."""
+    """A copy under OUT/submitted, where nbgrader and formgrader look for it: of as much as is read of a submission."""
     kept_here = (settings.out / "submitted").resolve()
     for folder in found:
         target = settings.out / "submitted" / folder.student / folder.lecture
@@ -280,23 +297,42 @@ def _keep_what_was_handed_in(found, settings: Settings) -> None:
             continue  # a copy of what lies there already would be one more student to the next call
         try:
             shutil.rmtree(target, ignore_errors=True)
-            shutil.copytree(folder.folder, target, ignore=_no_regular_file, ignore_dangling_symlinks=True)
+            target.mkdir(parents=True)
+            for path in _copied(folder, int(settings.submission_mib * 2**20)):
+                _copy(folder.folder / path, target / path)
             _drop_unreadable_time(target / "timestamp.txt")
-        except shutil.Error as error:
-            log.info("%s: not everything could be copied: %s", folder.student, error)
         except OSError as error:
             raise storage_error(target, error) from error
+
+
+def _copied(folder: Found, limit: int) -> Iterator[str]:
+    """The files that are copied, notebooks first and small ones before large ones: what is larger would fill the disk."""
+    try:
+        sizes = intake.list_files(folder.folder).sizes
+    except (EngineError, OSError) as error:  # said when it is read
+        log.info("%s: nothing could be copied: %s", folder.student, error)
+        return
+    left = 2 * limit
+    for path in sorted(sizes, key=lambda path: (not path.lower().endswith(".ipynb"), sizes[path], path)):
+        if sizes[path] <= left:
+            left -= sizes[path]
+            yield path
+        else:
+            log.info("%s: %s was not copied: it is too large", folder.student, path)
+
+
+def _copy(source: Path, target: Path) -> None:
+    if not os.access(source, os.R_OK):  # said when it is read
+        log.info("%s could not be copied", source)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy2(source, target, follow_symlinks=False)
 
 
 def _drop_unreadable_time(path: Path) -> None:
     """A timestamp.txt that is no time would stop formgrader for the whole class."""
     if path.is_file() and intake.handed_in_at({path.name: path.read_bytes()[:100]}) is None:
         path.unlink()
-
-
-def _no_regular_file(folder: str, names: list[str]) -> list[str]:
-    paths = [Path(folder) / name for name in names]
-    return [p.name for p in paths if p.is_symlink() or not (p.is_dir() or p.is_file())]
 
 
 def _demand_cuda(machines: dict[str, farm.Machine]) -> None:

@@ -10,6 +10,7 @@ A message is one safetensors file held in memory: the tensors, and in its `__met
 
 import base64
 import contextlib
+import io
 import json
 import logging
 import random
@@ -126,16 +127,19 @@ def _address(t):
     return t.untyped_storage().data_ptr() or None if plain else None
 
 
-class _Nowhere:
+class _Nothing(io.RawIOBase):
+    """Bytes that are not kept."""
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        return len(data)
+
+
+def _nowhere():
     """A text stream that keeps nothing: what a function prints while it is probed is not part of its answer."""
-
-    encoding = "utf-8"
-
-    def write(self, text):
-        return len(text)
-
-    def flush(self):
-        pass
+    return io.TextIOWrapper(io.BufferedWriter(_Nothing()), "utf-8", "replace", write_through=True)
 
 
 def reset_state(seed: int) -> None:
@@ -169,8 +173,8 @@ def observe(
     started = time.perf_counter()
     try:
         with (
-            contextlib.redirect_stdout(_Nowhere()),
-            contextlib.redirect_stderr(_Nowhere()),
+            contextlib.redirect_stdout(_nowhere()),
+            contextlib.redirect_stderr(_nowhere()),
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
@@ -181,7 +185,9 @@ def observe(
             if gradient:
                 seen["gradients"] = _gradients(result, arguments, pack)
             seen["result"] = pack.describe(result)
-    except (Exception, SystemExit, GeneratorExit) as error:  # a KeyboardInterrupt is the time limit: let it through
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):  # it is the time limit: let it through
+            raise
         seen["raised"] = {"types": [c.__name__ for c in type(error).__mro__], "message": _text(error)}
         if failed is not None:
             failed(error)
@@ -300,10 +306,12 @@ def _elsewhere(call, arguments, device):
     moved = lambda t: torch.empty_strided(t.shape, t.stride(), dtype=t.dtype, device=device)
     values = tree_map_only(torch.Tensor, moved, list(arguments.values()))
     try:
-        with contextlib.redirect_stdout(_Nowhere()), warnings.catch_warnings():
+        with contextlib.redirect_stdout(_nowhere()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = call(*values)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
         return {"raised": type(error).__name__, "message": _text(error), "devices": []}
     return {"raised": "", "message": "", "devices": sorted({t.device.type for t in _leaves(result)})}
 

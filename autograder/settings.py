@@ -42,6 +42,16 @@ class Grading(Configurable):
     db_url = Unicode("", help="Gradebook's SQLAlchemy URL; empty for OUT/gradebook.db.").tag(config=True)
 
 
+LIMITS = (  # setting, least, most: a system takes no number that is larger, and nothing works with less
+    ("cell_seconds", 0.01, 1_000_000),
+    ("submission_seconds", 0.01, 1_000_000),
+    ("start_seconds", 0.01, 1_000_000),
+    ("memory_mib", 64, 1 << 24),
+    ("output_mib", 0.001, 1024),
+    ("submission_mib", 0.001, 1024),
+)
+
+
 @dataclass(frozen=True)
 class Settings:
     """The values of Grading, checked; paths are absolute."""
@@ -81,9 +91,11 @@ def load_settings(root: Path | str = ".", **overrides) -> Settings:
     except Exception as error:  # the file is Python: anything can go wrong in it
         raise UsageError(f"settings: {error}; look at {CONFIG_FILE} and the options given") from error
     values = {field.name: getattr(grading, field.name) for field in fields(Settings)}
-    for name in ("cell_seconds", "submission_seconds", "start_seconds", "memory_mib", "output_mib", "submission_mib"):
+    for name, least, most in LIMITS:
         if not (math.isfinite(values[name]) and values[name] > 0):
             raise UsageError(f"{name} is {values[name]}; give a number above 0")
+        if not least <= values[name] <= most:
+            raise UsageError(f"{name} is {values[name]}; give {least:,} to {most:,}")
     for name, most in (("workers", 1024), ("seed", 1 << 62)):
         if not 0 <= values[name] <= most:
             raise UsageError(f"{name} is {values[name]}; give 0 to {most}")

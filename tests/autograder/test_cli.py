@@ -68,6 +68,20 @@ WRONG = {
         "above 0",
     ),
     "a setting without end": (["grade", "02_indexing", "--submissions", "docs", "--memory-mib", "-5"], "above 0"),
+    "a time that no system takes": (
+        ["grade", "02_indexing", "--submissions", "docs", "--submission-seconds", "1e300"],
+        "give 0.01 to 1,000,000",
+    ),
+    "less memory than Python takes": (
+        ["grade", "02_indexing", "--submissions", "docs", "--memory-mib", "1"],
+        "give 64 to",
+    ),
+    "more memory than there can be": (
+        ["grade", "02_indexing", "--submissions", "docs", "--memory-mib", str(10**20)],
+        "give 64 to",
+    ),
+    "the course in place of a class": (["grade", "02_indexing", "--submissions", "solutions"], "course's own"),
+    "a port that there is not": (["tensorboard", "docs", "--port", "99999999"], "--port"),
     "a seed too large": (["grade", "02_indexing", "--submissions", "docs", "--seed", str(10**30)], "seed"),
     "an unknown device": (["grade", "02_indexing", "--submissions", "docs", "--device", "tpu"], "tpu"),
     "an unknown LMS": (["collect", "README.md", "02_indexing", "--lms", "ilias"], "moodle"),

@@ -76,6 +76,14 @@ def refuses(x):
     raise ValueError("x is empty")
 
 
+def yields(x):
+    yield x
+
+
+def awaits(x):
+    return type("coroutine", (), {})()  # a real one would warn that nobody awaits it
+
+
 SLIPS = [  # what somebody typed in haste, what is said to have come, and a word of the way out
     (lambda x: x, lambda x: None, "None", "end with `return`"),
     (lambda x: 3, lambda x: None, "None", "end with `return`"),
@@ -83,6 +91,10 @@ SLIPS = [  # what somebody typed in haste, what is said to have come, and a word
     (lambda x: [1, 2], lambda x: None, "None", "end with `return`"),
     (lambda x: x, lambda x: x.contiguous, "a builtin_function_or_method", "call it"),
     (lambda x: True, lambda x: x.is_contiguous, "of Tensor object>", "call it"),
+    (lambda x: x, lambda x: (row for row in x), "a generator", "`yield`"),
+    (lambda x: x, yields, "a generator", "end with `return`"),
+    (lambda x: x, awaits, "a coroutine", "write `def`"),
+    (lambda x: x, lambda x: {x: 1, x.dtype: 2, frozenset("a"): 3}, "a dict", "what your function returns"),
     (lambda x: x, lambda x: x.numpy(), "a NumPy array of shape (3, 4)", "Stay with torch"),
     (lambda x: x.amax(0), lambda x: x.max(0), "a tuple", "`.values` are the numbers"),
     (lambda x: x, lambda x: as_masked_tensor(x, x > 0), "a MaskedTensor of shape (3, 4)", "`.to_tensor(value)`"),

@@ -18,7 +18,7 @@ from distributed import LocalCluster
 from distributed.security import Security
 
 from autograder import farm
-from autograder.errors import CourseError, Refused, UsageError
+from autograder.errors import AutograderError, CourseError, Refused, UsageError
 from autograder.plans import PLANS
 from autograder.records import Submission
 
@@ -194,6 +194,15 @@ def test_a_submission_that_never_comes_back_is_given_up(tiny, elsewhere, stub_ta
     reports = {report.student: report for report in farm.graded(stub_tasks.grade, class_, tiny, short, 7)}
     assert reports["ada"].state == reports["bob"].state == "graded"
     assert reports["sleeper"].state == "error" and "no answer came in time" in reports["sleeper"].reason
+
+
+def test_a_machine_whose_workers_cannot_be_reached_is_told(tiny, settings, stub_tasks, monkeypatch):
+    def unreachable(**options):
+        raise RuntimeError("Cluster failed to start: Timed out trying to connect")
+
+    monkeypatch.setattr(farm, "LocalCluster", unreachable)
+    with pytest.raises(AutograderError, match=r"loopback network \(127.0.0.1\) up"):
+        list(farm.graded(stub_tasks.grade, [handed_in("ada")], tiny, settings, 7))
 
 
 def test_a_scheduler_that_is_not_there_is_named(tiny, settings, stub_tasks, monkeypatch):

@@ -271,3 +271,33 @@ def test_a_regrade_shows_the_change_and_writes_it_when_someone_agrees(
     book = ledger.Ledger(small.out, LECTURE).reports()
     assert book["ada"].score == score and ("eve" in book) == bool(agreed)
     assert sum(v or 0 for v in auto_scores(small).values()) == score
+
+
+@pytest.mark.xdist_group("grading")
+def test_a_copy_is_kept_of_what_is_read_and_of_no_more(small, handed_in, tmp_path):
+    lecture = tmp_path / "handed" / "ada" / LECTURE
+    deep = lecture.joinpath(*["deep"] * 600)
+    deep.mkdir(parents=True)
+    (lecture / f"{LECTURE}.ipynb").write_text(handed_in())
+    (lecture / "data").mkdir()
+    (lecture / "data" / "points.csv").write_text("1,2")
+    with open(lecture / "all.bin", "wb") as file:
+        file.truncate(64 << 20)  # of zeros: it takes no room here, and its copy would
+    (lecture / "link.csv").symlink_to("/etc/hostname")
+    _, _, results = graded(small, tmp_path / "handed")
+    kept = small.out / "submitted" / "ada" / LECTURE
+    assert results["ada"]["score"] == 5
+    files = {path.relative_to(kept).as_posix() for path in kept.rglob("*") if not path.is_dir()}
+    assert files == {f"{LECTURE}.ipynb", "data/points.csv"}
+
+
+@pytest.mark.xdist_group("grading")
+@pytest.mark.parametrize("place", ["solutions", "course", "", "grades"])
+def test_a_folder_of_the_course_is_taken_for_no_student(small, handed_in, tmp_path, place):
+    root = small.solutions.parent
+    if place == "grades":
+        root = small.out
+        (root / "ada" / LECTURE).mkdir(parents=True)
+        (root / "ada" / LECTURE / f"{LECTURE}.ipynb").write_text(handed_in())
+    with pytest.raises(UsageError, match="course's own"):
+        graded(small, root / place if place != "grades" else root)

@@ -1,7 +1,9 @@
 """Questions and answers survive the wire, and a malformed answer is a value."""
 
+import asyncio
 import json
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -66,6 +68,43 @@ def test_a_call_never_touches_the_callers_tensors():
     seen = seen_of(x, function=lambda t: t.add_(1))
     assert x.tolist() == [0, 0, 0]
     assert seen.inputs["a0"].value.tolist() == [1, 1, 1]
+
+
+WRITES = [
+    lambda stream: stream.writelines(["a", "b"]),
+    lambda stream: stream.isatty() or stream.closed,
+    lambda stream: stream.buffer.write(b"a"),
+    lambda stream: stream.reconfigure(line_buffering=True),
+    lambda stream: print("\ud800", file=stream, flush=True),
+]
+
+
+@pytest.mark.parametrize("write", WRITES)
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+def test_what_a_function_prints_in_any_way_is_no_error(write, name, capsys):
+    assert seen_of(1, function=lambda x: write(getattr(sys, name)) and None).raised is None
+    assert capsys.readouterr() == ("", "")
+
+
+class Out(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, asyncio.CancelledError, Out])
+def test_whatever_a_function_raises_is_part_of_its_answer(error):
+    def raises(x):
+        raise error("stopped")
+
+    raised = seen_of(1, function=raises).raised
+    assert (raised.types[0], raised.message) == (error.__name__, "stopped")
+
+
+def test_the_interrupt_of_the_time_limit_is_not():
+    def interrupted(x):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        seen_of(1, function=interrupted)
 
 
 VALUES = [
