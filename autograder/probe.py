@@ -368,7 +368,7 @@ class Pack:
         if isinstance(value, (list, tuple)):
             return {"list" if isinstance(value, list) else "tuple": [below(item) for item in value]}
         if isinstance(value, dict):
-            return {"dict": [[below(key), below(item)] for key, item in value.items()]}
+            return {"dict": [[below(_key(key)), below(item)] for key, item in value.items()]}
         if isinstance(value, (set, frozenset)):
             return {"set": sorted((below(item) for item in value), key=json.dumps)}
         if isinstance(value, slice):
@@ -498,6 +498,23 @@ class Pack:
         return _save_tensors(
             self.tensors, {"tree": json.dumps(metadata)}
         )  # one key: safetensors keeps no order of several
+
+
+class _Key:
+    """Stands for a key that no exercise asks for."""
+
+    def __init__(self, key):
+        self.text = type(key).__name__
+
+    def __str__(self):
+        return self.text
+
+
+def _key(key):
+    """A key of a dict as it is sent: a number of NumPy is one of Python, to which it is equal."""
+    if type(key).__module__ == "numpy" and hasattr(key, "item"):
+        return key.item()
+    return _Key(key) if isinstance(key, (torch.Tensor, frozenset)) else key
 
 
 def _plain(value):

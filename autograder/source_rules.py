@@ -75,6 +75,7 @@ def _trees(cells):
 
 @functools.lru_cache(maxsize=256)  # the cells of a notebook are read once an exercise
 def _tree(text):
+    text = text.partition("\n")[2] if _written(text) else text  # its lines are those of the file
     plain = "\n".join("pass" if line.startswith(("%", "!")) else line for line in text.splitlines())
     for read in (
         str,

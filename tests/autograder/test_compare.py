@@ -29,6 +29,7 @@ SAME = [
     (lambda x: x[0] / 0, lambda x: x[0] / 0),  # nan and inf agree with themselves
     (lambda x: (1, [2.0]), lambda x: [1, (2,)]),
     (lambda x: {"a": x}, lambda x: {"a": x.clone()}),
+    (lambda x: {1: x}, lambda x: {__import__("numpy").int64(1): x}),
     (lambda x: 0.5, lambda x: __import__("numpy").float64(0.5)),
 ]
 

@@ -46,6 +46,13 @@ def test_what_an_answer_takes_from_other_cells_counts_as_its_own(answer, constru
     assert found(answer, "def helper(y):\n    for v in y:\n        pass\n    return v") == construct
 
 
+def test_a_line_of_a_file_is_counted_in_that_file():
+    broken = broken_rule(
+        ["%%writefile mine.py\ndef f(x):\n    for v in x: pass", "from mine import f"], "f", [no_loops]
+    )
+    assert broken.got == "a for loop in line 2"
+
+
 @pytest.mark.parametrize("term", ["x", "(lambda c: c)(x)"])
 def test_a_long_or_deep_answer_is_read_to_its_end(term):
     total = " + ".join([term] * 1500)
