@@ -147,7 +147,8 @@ def _says(seen: Seen) -> str:
 
 
 # what the student has named, and numbers: a class, a dotted path, a function that is called
-NAMES = re.compile(r"(?:[\w<>]+\.)+[\w<>]+|\b(?!NoneType\b|Tensor\b)[A-Z]\w*|\w+\(\)|\d+")
+# (each begins where a word begins, or a long word would be read from every letter of it)
+NAMES = re.compile(r"(?<![\w<>])(?:[\w<>]+\.)+[\w<>]+|\b(?!NoneType\b|Tensor\b)[A-Z]\w*|\b\w+\(\)|\d+")
 
 
 def size(inputs: dict) -> int:

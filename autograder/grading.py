@@ -205,7 +205,9 @@ def export_class(name: str | None, settings: Settings, lms: str | None) -> str:
 
 def feedback_class(name: str | None, settings: Settings, *, err: Console) -> None:
     """Write a feedback page for every graded submission."""
-    for lecture, _ in _graded_lectures(name, settings):
+    graded = _graded_lectures(name, settings)
+    demand_writable(settings.out, ("feedback",))
+    for lecture, _ in graded:
         pages = gradebook.feedback(lecture, settings)
         err.print(
             f"Feedback on {lecture.name}: {len(pages)} pages in {settings.out / 'feedback'}",

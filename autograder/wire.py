@@ -23,6 +23,7 @@ from .records import Answers, Raised, Seen, SeenAxes, SeenFigure, SeenLine, Seen
 
 MAX_MESSAGE = 64 << 20  # bytes
 MAX_HEADER = 32 << 20
+MAX_KEYS = 2000  # of one dict or set
 
 
 class Unreadable(ValueError):
@@ -262,12 +263,12 @@ def _seen(case, tensors) -> Seen:
     raised = case["raised"]
     return Seen(
         result=_tree(case["result"], tensors),
-        raised=None if raised is None else Raised(tuple(_strings(raised["types"])), _string(raised["message"])),
+        raised=None if raised is None else Raised(tuple(_strings(raised["types"])), _short(raised["message"])),
         inputs={_string(name): _tree(node, tensors) for name, node in case["inputs"]},
         gradients={_string(name): _tree(node, tensors) for name, node in case["gradients"].items()},
         ops={_string(name): _count(n) for name, n in case["ops"].items()},
         new_bytes=_count(case["new_bytes"]),
-        warnings=tuple(_strings(case["warnings"])),
+        warnings=tuple(map(_short, case["warnings"])),
         seconds=float(case["seconds"]),
         fake_cuda=_fake(case["fake_cuda"]),
     )
@@ -284,8 +285,10 @@ def _fake(node):
 
 
 def _tree(node, tensors) -> Any:
-    if node is None or isinstance(node, (bool, int, float, str)):
+    if node is None or isinstance(node, (bool, int, float)):
         return node
+    if isinstance(node, str):
+        return _short(node)
     if not isinstance(node, dict) or len(node) != 1:
         raise Unreadable("a node is neither a plain value nor one named thing")
     ((kind, body),) = node.items()
@@ -297,9 +300,9 @@ def _tree(node, tensors) -> Any:
     if kind == "size":
         return tuple(_count(n) for n in body)
     if kind == "dict":
-        return {_key(below(key)): below(value) for key, value in body}
+        return {_key(below(key)): below(value) for key, value in _few(body)}
     if kind == "set":
-        return frozenset(_key(below(item)) for item in body)
+        return frozenset(_key(below(item)) for item in _few(body))
     if kind == "slice":
         start, stop, step = ("" if part is None else part for part in map(below, body))
         return SeenObject("slice", f"{start}:{stop}:{step}" if step else f"{start}:{stop}")
@@ -316,7 +319,7 @@ def _tree(node, tensors) -> Any:
     if kind == "bytes":
         return base64.b64decode(_string(body))
     if kind == "object":
-        return SeenObject(_string(body["type"]), _string(body["text"]))
+        return SeenObject(_short(body["type"]), _short(body["text"]))
     if kind in ("dtype", "layout", "device", "ellipsis"):
         return SeenObject(kind, str(body)[:80])
     raise Unreadable(f"a node is a {str(kind)[:40]!r}, which is not of the format")
@@ -393,6 +396,13 @@ def _string(value) -> str:
     return value
 
 
+def _short(value) -> str:
+    """A text of a length that a probe sends: what reads it here may take longer than its length tells."""
+    if len(_string(value)) > 2 * probe.MAX_TEXT:  # a warning's holds its class as well
+        raise Unreadable(f"a text has {len(value)} characters; at most {2 * probe.MAX_TEXT} are accepted")
+    return value
+
+
 def _strings(values) -> list[str]:
     return [_string(value) for value in values]
 
@@ -401,6 +411,13 @@ def _count(value) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0 or value >= 1 << 63:
         raise Unreadable("a count is not a whole number of 63 bits")
     return value
+
+
+def _few(items):
+    """The items of a dict or set; numbers can be chosen so that all have one hash, and then each is compared with each."""
+    if len(items) > MAX_KEYS:
+        raise Unreadable(f"a dict or set has {len(items)} items; at most {MAX_KEYS} are accepted")
+    return items
 
 
 def _key(value):

@@ -1,9 +1,12 @@
 """A known mistake is recognised alone, beside another one, and not where something else went wrong."""
 
+import time
+
+import pytest
 import torch
 
 from autograder import probe, wire
-from autograder.diagnosis import NOT_ALONE, Misconception, Rules, diagnose
+from autograder.diagnosis import NAMES, NOT_ALONE, Misconception, Rules, diagnose
 
 CASES = [(torch.tensor([1.0]), 2), (torch.tensor([1.0, -2.0]), 3), (torch.tensor([]), 2)]
 RULES = Rules("scaled", ("x", "k"))
@@ -96,3 +99,23 @@ def test_names_that_a_student_chooses_do_not_hide_an_error():
 
     assert code(lambda x, k: Theirs().shift, known(bare=lambda x, k: Ours().shift)) == "bare"
     assert code(lambda x, k: None.shift, known(bare=lambda x, k: Ours().shift)) == ""
+
+
+@pytest.mark.parametrize("letter", ["a", "<", "A", "1", "a.", "a ", "a()"])
+def test_what_a_long_error_says_is_read_in_no_time(letter):
+    started = time.perf_counter()
+    NAMES.sub("_", letter * 20_000)
+    assert time.perf_counter() - started < 0.5  # letter by letter it takes two seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("f() takes 2", "_ takes _"),
+        ("torch.nn.Linear has no x", "_ has no x"),
+        ("<class 'Foo'> is no Tensor", "<class '_'> is no Tensor"),
+        ("a.b.c() of Net", "_() of _"),
+    ],
+)
+def test_names_and_numbers_of_an_error_say_nothing(text, said):
+    assert NAMES.sub("_", text) == said

@@ -227,6 +227,7 @@ def deep(n):
     return save({}, {"tree": tree.replace('"HERE"', '{"list":[' * n + "1" + "]}" * n)})
 
 
+ONE_HASH = sys.hash_info.modulus  # and all its multiples: 50,000 of them in a dict take half a minute
 HOSTILE = {
     "nothing": b"",
     "garbage": b"\xff" * 100,
@@ -255,6 +256,10 @@ HOSTILE = {
         {"t0": torch.zeros(2)},
     ),
     "a key that cannot be one": message({"dict": [[{"list": []}, 1]]}),
+    "a dict of keys with one hash": message({"dict": [[ONE_HASH * n, 1] for n in range(1, 50_000)]}),
+    "a set of items with one hash": message({"set": [ONE_HASH * n for n in range(1, 50_000)]}),
+    "an endless text": message("a" * 100_000),
+    "an object with an endless text": message({"object": {"type": "A", "text": "a" * 100_000}}),
     "a list nested too deeply": deep(5000),
     "a count that is a text": message({"tensor": {**TENSOR, "offset": "0"}}, {"t0": torch.zeros(2)}),
 }
