@@ -23,6 +23,7 @@ from .records import Answers, Raised, Seen, SeenAxes, SeenFigure, SeenLine, Seen
 
 MAX_MESSAGE = 64 << 20  # bytes
 MAX_HEADER = 32 << 20
+MAX_SECONDS = 1e6  # that a call may be said to have taken
 MAX_KEYS = 2000  # of one dict or set
 
 
@@ -263,15 +264,23 @@ def _seen(case, tensors) -> Seen:
     raised = case["raised"]
     return Seen(
         result=_tree(case["result"], tensors),
-        raised=None if raised is None else Raised(tuple(_strings(raised["types"])), _short(raised["message"])),
+        raised=None
+        if raised is None
+        else Raised(tuple(name[:80] for name in _strings(raised["types"])), _short(raised["message"])),
         inputs={_string(name): _tree(node, tensors) for name, node in case["inputs"]},
         gradients={_string(name): _tree(node, tensors) for name, node in case["gradients"].items()},
         ops={_string(name): _count(n) for name, n in case["ops"].items()},
         new_bytes=_count(case["new_bytes"]),
         warnings=tuple(map(_short, case["warnings"])),
-        seconds=float(case["seconds"]),
+        seconds=_seconds(case["seconds"]),
         fake_cuda=_fake(case["fake_cuda"]),
     )
+
+
+def _seconds(value) -> float:
+    """A time that a report can add up: it decides nothing, so one that is no time is 0."""
+    known = isinstance(value, (int, float)) and 0 <= value < MAX_SECONDS
+    return float(value) if known else 0.0
 
 
 def _fake(node):

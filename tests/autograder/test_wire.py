@@ -218,8 +218,8 @@ TENSOR = {
 }
 
 
-def message(result, tensors=None):
-    return save(tensors or {}, {"tree": json.dumps({"seen": [{**PLAIN, "result": result}]})})
+def message(result, tensors=None, **more):
+    return save(tensors or {}, {"tree": json.dumps({"seen": [{**PLAIN, "result": result, **more}]})})
 
 
 def deep(n):
@@ -263,6 +263,21 @@ HOSTILE = {
     "a list nested too deeply": deep(5000),
     "a count that is a text": message({"tensor": {**TENSOR, "offset": "0"}}, {"t0": torch.zeros(2)}),
 }
+
+
+@pytest.mark.parametrize("clock", [float("nan"), float("inf"), -1.0, 1e308, 10**400, None, "1", True])
+def test_a_clock_that_lies_spoils_nothing(clock):
+    (answered,) = wire.read_answers("f", message(1, seconds=clock), 1).seen
+    assert 0 <= answered.seconds <= 1
+
+
+def test_the_name_of_an_exception_is_cut():
+    endless = type("E" * 10_000, (ValueError,), {})
+
+    def raises(x):
+        raise endless
+
+    assert seen_of(1, function=raises).raised.types[0] == "E" * 80
 
 
 @pytest.mark.parametrize("name", HOSTILE)
