@@ -6,6 +6,7 @@ import html
 import re
 import secrets
 from pathlib import Path
+from urllib.parse import unquote
 
 import jsonschema
 from jinja2 import pass_context
@@ -192,6 +193,30 @@ def as_markdown(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]()#+\-.!|~$])", r"\\\1", html.escape(text, quote=False))
 
 
+class _Harmless(IPythonRenderer):
+    """HTML of a cell's Markdown without what runs: no HTML, no link that is a script, diagrams as the text that they are."""
+
+    pictures = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
+    def __init__(self, attachments):
+        super().__init__(escape=True, allow_harmful_protocols=False, attachments=attachments)
+
+    def block_mermaidjs(self, code):
+        """The text of a diagram; the original puts it into the page as HTML."""
+        return self.block_code(code)
+
+    def image(self, text, url, title=None):
+        """A picture; one that was not handed in is named, where the original stops."""
+        if url.startswith("attachment:"):
+            name = unquote(url.removeprefix("attachment:"))
+            attached = self.attachments.get(name, {})
+            kind = next((kind for kind in self.pictures if isinstance(attached.get(kind), str)), None)
+            if kind is None:
+                return f"<em>[The picture {html.escape(name)} was not handed in.]</em>"
+            url = f"data:{kind};base64,{attached[kind]}"
+        return super().image(text, url, title)
+
+
 @pass_context
 def harmless_markdown(context, source: str) -> str:
     """Markdown of a submission as HTML in which nothing runs: HTML that a student wrote is shown, not obeyed.
@@ -199,4 +224,4 @@ def harmless_markdown(context, source: str) -> str:
     Called by the templates of feedback and formgrader: the browser is that of a teacher, who may change grades.
     """
     attachments = context.get("cell", {}).get("attachments", {})
-    return MarkdownWithMath(renderer=IPythonRenderer(escape=True, attachments=attachments)).render(source)
+    return MarkdownWithMath(renderer=_Harmless(attachments)).render(source)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
@@ -233,7 +234,9 @@ def test_formgrader_sees_the_class(stock):
 
 # ---- pages ----------------------------------------------------------------------------------------------------------
 
-HOSTILE = "<script>steal()</script> <img src=x onerror=steal()> [a](javascript:steal()) **bold**"
+HOSTILE = (
+    "<script>steal()</script> <img src=x onerror=steal()> **bold**\n\n[a](javascript:steal()) ![b](attachment:none.png)"
+)
 
 
 def test_nothing_that_a_student_wrote_runs_in_a_feedback_page(stock):
@@ -259,6 +262,58 @@ def test_automatic_comments_are_shown_as_they_stand():
     text = "For x = [[1, 2]], *k* = `2`: expected <b>__a__</b>, got a\\b $x$ #1 ~~no~~ [a](b) ![c](d) 1. e."
     shown = markdown2html_mistune(as_markdown(text))
     assert shown.strip() == "<p>" + text.replace("<", "&lt;").replace(">", "&gt;") + "</p>"
+
+
+RUNNING = [
+    "```mermaid\n</pre><script>steal()</script>\n```",
+    "~~~ mermaid\n<img src=x onerror=steal()>\n~~~",
+    "[a](javascript:steal())",
+    "[a](JAVASCRIPT:steal())",
+    "[a](vbscript:steal())",
+    "[a](data:text/html,<script>steal()</script>)",
+    "<javascript:steal()>",
+    "[a]\n\n[a]: javascript:steal()",
+    "![a](javascript:steal())",
+    "![a](attachment:b.png)",
+    "![a](x 'y\" onerror=\"steal()')",
+    "$<script>steal()</script>$",
+]
+
+
+class Page(HTMLParser):
+    """What of a page would run in a browser."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.running = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in [("tag", tag), *attributes]:
+            scheme = (value or "").strip().lower()
+            if (
+                name.startswith("on")
+                or scheme == "script"
+                or scheme.startswith(("javascript:", "vbscript:", "data:text"))
+            ):
+                self.running.append((tag, name, value))
+
+
+@pytest.mark.parametrize("text", RUNNING)
+def test_nothing_in_a_written_answer_runs(text):
+    cell = {"attachments": {"b.png": {"image/png": '"><script>steal()</script>'}}}
+    assert Page(harmless_markdown({"cell": cell}, text)).running == []
+
+
+@pytest.mark.parametrize("attachments", [{}, {"a.png": {}}, {"a.png": {"text/html": "x"}}])
+def test_a_picture_that_was_not_handed_in_is_named(attachments):
+    shown = harmless_markdown({"cell": {"attachments": attachments}}, "![picture](attachment:a.png) and **more**")
+    assert "The picture a.png was not handed in" in shown and "<strong>more</strong>" in shown
+
+
+def test_a_picture_whose_name_has_a_blank_is_found():
+    cell = {"attachments": {"my a.png": {"image/png": "QUJD"}}}
+    assert "base64,QUJD" in harmless_markdown({"cell": cell}, "![picture](attachment:my%20a.png)")
 
 
 def test_pictures_in_written_answers_are_shown():
