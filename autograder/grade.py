@@ -2,12 +2,16 @@
 
 import hashlib
 import json
+import tempfile
 import time
 from importlib.metadata import version
+from pathlib import Path
 
 from . import judge, kernels, sandbox
 from .checks import FILE
+from .errors import EngineError
 from .exercises import Exercise, Lecture, case_seed
+from .files import storage_error
 from .records import Reply, Report, Submission, Transcript, Verdict
 from .settings import Settings
 
@@ -34,9 +38,12 @@ def grade_submission(submission: Submission, lecture: Lecture, settings: Setting
         if not exercise.written
     }
     released = {FILE: (lecture.folder / FILE).read_bytes()}
-    transcript = kernels.run(
-        submission, [asked.probe for asked in questions.values()], settings, released, lecture.without
-    )
+    try:
+        transcript = kernels.run(
+            submission, [asked.probe for asked in questions.values()], settings, released, lecture.without
+        )
+    except OSError as error:
+        raise EngineError(str(storage_error(Path(tempfile.gettempdir()), error))) from error
     cells, modules = json.loads(transcript.notebook)["cells"], _modules(submission.files)
     verdicts = tuple(_verdict(exercise, questions, transcript, cells, modules) for exercise in lecture.exercises)
     state = "repaired" if submission.repairs else "graded"

@@ -24,6 +24,7 @@ from .records import Answers, Raised, Seen, SeenAxes, SeenFigure, SeenLine, Seen
 MAX_MESSAGE = 64 << 20  # bytes
 MAX_HEADER = 32 << 20
 MAX_SECONDS = 1e6  # that a call may be said to have taken
+MAX_LEGEND = 1000  # texts: a figure may have several legends
 MAX_KEYS = 2000  # of one dict or set
 
 
@@ -368,10 +369,19 @@ def _seen_tensor(body, tensors, depth=0) -> SeenTensor:
 
 
 def _seen_figure(body, tensors) -> SeenFigure:
-    panels = tuple(_seen_axes(panel, tensors) for panel in body["panels"])
+    panels = tuple(_seen_axes(panel, tensors) for panel in _shown(body["panels"], probe.MAX_PANELS))
     return SeenFigure(
-        panels, **_texts(body, "alt", "title", "x_label", "y_label"), legend=tuple(_strings(body["legend"]))
+        panels,
+        **_texts(body, "alt", "title", "x_label", "y_label"),
+        legend=tuple(map(_short, _shown(body["legend"], MAX_LEGEND))),
     )
+
+
+def _shown(items, most):
+    """The panels of a figure, lines of a panel or texts of a legend: each may be compared with each."""
+    if len(items) > most:
+        raise Unreadable(f"a figure has {len(items)} panels, lines or texts; at most {most} are accepted")
+    return items
 
 
 def _seen_axes(body, tensors) -> SeenAxes:
@@ -379,8 +389,8 @@ def _seen_axes(body, tensors) -> SeenAxes:
         **_texts(body, "title", "x_label", "y_label"),
         **{key: (float(body[key][0]), float(body[key][1])) for key in ("x_limits", "y_limits")},
         **{key: _count(body[key]) for key in ("shares_x", "shares_y")},
-        lines=tuple(_seen_line(line, tensors) for line in body["lines"]),
-        legend=tuple(_strings(body["legend"])),
+        lines=tuple(_seen_line(line, tensors) for line in _shown(body["lines"], probe.MAX_PANELS)),
+        legend=tuple(map(_short, _shown(body["legend"], MAX_LEGEND))),
     )
 
 
@@ -392,7 +402,7 @@ def _seen_line(body, tensors) -> SeenLine:
 
 
 def _texts(body, *keys) -> dict[str, str]:
-    return {key: _string(body[key]) for key in keys}
+    return {key: _short(body[key]) for key in keys}
 
 
 def _renamed(seen: SeenTensor, kind: str) -> SeenTensor:

@@ -2,12 +2,14 @@
 
 import asyncio
 import collections
+import errno
 import json
 from dataclasses import replace
 
 import pytest
 
-from autograder import kernels
+from autograder import grade, kernels
+from autograder.errors import EngineError
 from autograder.grade import grade_submission
 from autograder.records import Submission
 
@@ -187,3 +189,12 @@ def test_an_ungradable_submission_never_runs_and_says_why(tiny, tiny_settings):
 def test_the_same_seed_gives_the_same_answers(graded):
     once, again = graded(), graded()
     assert once.provenance["seed"] == again.provenance["seed"] and scores(once) == scores(again)
+
+
+def test_a_disk_that_is_full_is_our_fault_and_says_which(tiny, tiny_settings, handed_in, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(grade.kernels, "run", full)
+    with pytest.raises(EngineError, match="the disk is full"):
+        grade.grade_submission(Submission("ada", "10_tiny", handed_in()), tiny, tiny_settings, seed=7)

@@ -227,6 +227,7 @@ def deep(n):
     return save({}, {"tree": tree.replace('"HERE"', '{"list":[' * n + "1" + "]}" * n)})
 
 
+FIGURE = {**dict.fromkeys(("alt", "title", "x_label", "y_label"), ""), "legend": [], "panels": []}
 ONE_HASH = sys.hash_info.modulus  # and all its multiples: 50,000 of them in a dict take half a minute
 HOSTILE = {
     "nothing": b"",
@@ -258,6 +259,9 @@ HOSTILE = {
     "a key that cannot be one": message({"dict": [[{"list": []}, 1]]}),
     "a dict of keys with one hash": message({"dict": [[ONE_HASH * n, 1] for n in range(1, 50_000)]}),
     "a set of items with one hash": message({"set": [ONE_HASH * n for n in range(1, 50_000)]}),
+    "a figure of endless panels": message({"figure": {**FIGURE, "panels": [{}] * 41}}),
+    "a figure with an endless legend": message({"figure": {**FIGURE, "legend": ["a"] * 1001}}),
+    "a figure with an endless title": message({"figure": {**FIGURE, "title": "a" * 100_000}}),
     "an endless text": message("a" * 100_000),
     "an object with an endless text": message({"object": {"type": "A", "text": "a" * 100_000}}),
     "a list nested too deeply": deep(5000),
