@@ -397,6 +397,29 @@ def _sharing(seen: SeenTensor) -> str:
     return "memory of its own" if seen.storage.startswith("new") else f"memory shared with {seen.storage}"
 
 
+NUMPY = ("array", "scalar")
+UNSEEN = (
+    "Operations are counted here, and yours ran where they cannot be: in another thread or process, or with the count switched "
+    "off. Call torch in your function itself."
+)
+
+
+def _counted(judge):
+    """A property of the operations: it fails where a new tensor came and none of them was seen; torch makes none without."""
+
+    def judged(expected, got, *arguments):
+        made = [
+            t for _, t in leaves(got.result) if t.storage.startswith("new") and t.storage_bytes and t.kind not in NUMPY
+        ]
+        if made and expected.ops and not got.ops:
+            return _differs(
+                "operations", "the call", "torch operations", "a new tensor, and no operation was seen", UNSEEN
+            )
+        return judge(expected, got, *arguments)
+
+    return judged
+
+
 def _op_budget(expected, got, tolerance, extra):
     allowed, used = sum(expected.ops.values()) + extra, sum(got.ops.values())
     if used <= allowed:
@@ -470,9 +493,9 @@ _PROPERTIES = {
     "same_kind": _each_leaf("kind", lambda seen: seen.kind),
     "same_requires_grad": _each_leaf("requires_grad", lambda seen: seen.requires_grad),
     "small_storage": _each_leaf("storage", lambda seen: f"{seen.storage_bytes} bytes"),
-    "op_budget": _op_budget,
-    "copy_budget": _copy_budget,
-    "never_calls": _never_calls,
+    "op_budget": _counted(_op_budget),
+    "copy_budget": _counted(_copy_budget),
+    "never_calls": _counted(_never_calls),
     "no_warnings": _no_warnings,
     "gradient": _gradient,
     "finite_gradient": _finite_gradient,

@@ -1,6 +1,7 @@
 """The first difference is found, in the right aspect."""
 
 import logging
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -336,3 +337,33 @@ def test_every_property_has_a_text_and_a_judge():
 def test_a_difference_in_a_large_tensor_names_the_first_place():
     difference = found(lambda x: x, lambda x: x + (x == 5), X.clone())
     assert "first at [1, 1]: 6 where 5 is expected" in difference.got
+
+
+def in_a_thread(x):
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(lambda: x[x > 3]).result()
+
+
+def uncounted(x):
+    with torch.utils._python_dispatch._disable_current_modes():
+        return x[x > 3]
+
+
+COUNTING = [Property("op_budget", (50,)), Property("copy_budget", (10**6,)), Property("never_calls", ("index",))]
+
+
+@pytest.mark.parametrize("wanted", COUNTING)
+@pytest.mark.parametrize("hidden", [in_a_thread, uncounted])
+def test_operations_that_cannot_be_counted_do_not_count_as_none(wanted, hidden):
+    reference = lambda x: x.masked_select(x > 3)
+    difference = found(reference, hidden, X.clone(), properties=[wanted])
+    assert difference.aspect == "operations" and "another thread" in difference.next_step
+    assert found(reference, hidden, X.clone()) is None, "where operations are not judged, they may run anywhere"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [lambda x: x, lambda x: 12, lambda x: x.numpy().copy(), lambda x: torch.tensor(x.numpy()), lambda x: [x, 1]],
+)
+def test_an_answer_that_needs_no_operation_is_not_said_to_hide_some(answer):
+    assert found(lambda x: answer(x + 0), answer, X.clone(), properties=COUNTING) is None
