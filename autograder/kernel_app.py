@@ -5,7 +5,9 @@ needs no folder in which host and kernel can both write, nobody else can connect
 kernel is there.
 """
 
+import logging
 import os
+import re
 import sys
 import types
 
@@ -19,11 +21,14 @@ if "ipykernel.debugger" not in sys.modules:
     sys.modules["ipykernel.debugger"].__dict__.update(_is_debugpy_available=False, Debugger=_NoDebugger)
 
 import zmq  # noqa: E402
+from ipykernel import ipkernel  # noqa: E402
 from ipykernel.heartbeat import Heartbeat  # noqa: E402
-from ipykernel.iostream import IOPubThread  # noqa: E402
+from ipykernel.iostream import IOPubThread, OutStream  # noqa: E402
 from ipykernel.kernelapp import IPKernelApp  # noqa: E402
-from traitlets import List  # noqa: E402
+from traitlets import DottedObjectName, List, Type  # noqa: E402
+from traitlets.config.loader import Config, DeferredConfigString  # noqa: E402
 
+OPTION = re.compile(r"--([A-Z]\w*)\.(\w+)=(.*)", re.S)  # --Class.trait=value
 CHANNELS = ("shell", "iopub", "stdin", "control", "hb")  # the order in which listening descriptors are passed
 
 
@@ -39,16 +44,56 @@ class BoundHeartbeat(Heartbeat):
         super()._bind_socket()
 
 
+class WarmStream(OutStream):
+    """An output stream whose flush costs nothing where nothing was written; upstream wakes a thread and waits for it."""
+
+    def flush(self):
+        """Called four times around each cell."""
+        if self._buffers:
+            super().flush()
+
+
+class WarmKernel(ipkernel.IPythonKernel):
+    """An IPython kernel that leaves alone what it need not touch: a fork copies each page of memory that it touches."""
+
+    def __init__(self, **keywords):
+        ipkernel.sys = types.SimpleNamespace(**{**vars(sys), "modules": {}})  # it lists their files for the debugger
+        try:
+            super().__init__(**keywords)
+        finally:
+            ipkernel.sys = sys
+
+
 class WarmKernelApp(IPKernelApp):
     """IPKernelApp without connection file, parent poller and debugger, on inherited sockets."""
 
     default_extensions = List()  # no %store: it would open a database in HOME
+    kernel_class = Type(WarmKernel, klass=ipkernel.IPythonKernel)
+    outstream_class = DottedObjectName(f"{__name__}.WarmStream")
 
     def __init__(self, connection, listeners, own_network, **keywords):
         super().__init__(**keywords)
         self.connection = connection
         self.listeners = dict(zip(CHANNELS, listeners, strict=True))
         self.own_network = own_network
+
+    def parse_command_line(self, argv=None):
+        """Application.initialize: options alone need no parser, which would be built of every option of every class."""
+        options = [OPTION.fullmatch(argument) for argument in argv or ()]
+        if not all(options):
+            return super().parse_command_line(argv)
+        self.argv, self.cli_config, self.extra_args = list(argv or ()), Config(), []
+        for option in options:
+            section, name, value = option.groups()
+            self.cli_config[section][name] = DeferredConfigString(value)
+        self.update_config(self.cli_config)
+
+    def _configure_logging(self):
+        """Application calls this: nobody reads the log of a kernel, and upstream touches every logger there is."""
+        log = logging.getLogger(type(self).__name__)
+        log.handlers, log.propagate = [logging.NullHandler()], False
+        log.level = logging.WARNING  # setLevel() would empty the caches of all loggers
+        self._logging_configured = True
 
     def init_connection_file(self):
         """IPKernelApp.initialize calls this first: take ports, key and transport from the request."""
