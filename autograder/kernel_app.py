@@ -5,6 +5,7 @@ needs no folder in which host and kernel can both write, nobody else can connect
 kernel is there.
 """
 
+import contextlib
 import logging
 import os
 import re
@@ -25,10 +26,12 @@ from ipykernel import ipkernel  # noqa: E402
 from ipykernel.heartbeat import Heartbeat  # noqa: E402
 from ipykernel.iostream import IOPubThread, OutStream  # noqa: E402
 from ipykernel.kernelapp import IPKernelApp  # noqa: E402
+from IPython.core import shellapp  # noqa: E402
 from traitlets import DottedObjectName, List, Type  # noqa: E402
 from traitlets.config.loader import Config, DeferredConfigString  # noqa: E402
 
 OPTION = re.compile(r"--([A-Z]\w*)\.(\w+)=(.*)", re.S)  # --Class.trait=value
+MODULES: set[str] = set()  # their names when the zygote was warm
 CHANNELS = ("shell", "iopub", "stdin", "control", "hb")  # the order in which listening descriptors are passed
 
 
@@ -38,6 +41,12 @@ class BoundHeartbeat(Heartbeat):
     def __init__(self, *arguments, descriptor, **keywords):
         super().__init__(*arguments, **keywords)
         self.descriptor = descriptor
+
+    def init_code(self):
+        """IPKernelApp.initialize: what runs before the first cell, and the names of modules that `%reset -s` spares."""
+        with _sees_no_modules(shellapp):
+            super().init_code()
+        self.shell._sys_modules_keys = MODULES
 
     def _bind_socket(self):
         self.socket.setsockopt(zmq.USE_FD, self.descriptor)
@@ -53,15 +62,22 @@ class WarmStream(OutStream):
             super().flush()
 
 
+@contextlib.contextmanager
+def _sees_no_modules(library):
+    """To that library no module is loaded: to look at each of them copies a third of all the pages that a kernel copies."""
+    library.sys = types.SimpleNamespace(**{**vars(sys), "modules": {}})
+    try:
+        yield
+    finally:
+        library.sys = sys
+
+
 class WarmKernel(ipkernel.IPythonKernel):
-    """An IPython kernel that leaves alone what it need not touch: a fork copies each page of memory that it touches."""
+    """An IPython kernel that does not list the files of all modules for the debugger that is not there."""
 
     def __init__(self, **keywords):
-        ipkernel.sys = types.SimpleNamespace(**{**vars(sys), "modules": {}})  # it lists their files for the debugger
-        try:
+        with _sees_no_modules(ipkernel):
             super().__init__(**keywords)
-        finally:
-            ipkernel.sys = sys
 
 
 class WarmKernelApp(IPKernelApp):
@@ -108,6 +124,12 @@ class WarmKernelApp(IPKernelApp):
     def log_connection_info(self):
         """IPKernelApp.initialize: remember the ports, print nothing."""
         self._ports = {channel: getattr(self, f"{channel}_port") for channel in CHANNELS}
+
+    def init_code(self):
+        """IPKernelApp.initialize: what runs before the first cell, and the names of modules that `%reset -s` spares."""
+        with _sees_no_modules(shellapp):
+            super().init_code()
+        self.shell._sys_modules_keys = MODULES
 
     def _bind_socket(self, socket, port):
         channel = next(name for name in CHANNELS if getattr(self, f"{name}_port") == port)
