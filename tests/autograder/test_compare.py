@@ -23,6 +23,14 @@ def found(reference, answer, *values, properties=(), **options):
     return difference(seen(reference, *values, **options), seen(answer, *values, **options), tuple(properties))
 
 
+def made_here(name):
+    return type(name, (), {"__module__": "__main__", "__qualname__": f"f.<locals>.{name}"})()
+
+
+def made_there(name):
+    return type(name, (), {"__module__": "exercises", "__qualname__": name})()
+
+
 SAME = [
     (lambda x: x * 2, lambda x: x + x),
     (lambda x: x / 3, lambda x: x * (1 / 3)),
@@ -30,6 +38,7 @@ SAME = [
     (lambda x: (1, [2.0]), lambda x: [1, (2,)]),
     (lambda x: {"a": x}, lambda x: {"a": x.clone()}),
     (lambda x: 0.5, lambda x: __import__("numpy").float64(0.5)),
+    (lambda x: made_here("Thing"), lambda x: made_there("Thing")),
 ]
 
 
@@ -41,6 +50,7 @@ def test_equal_answers_do_not_differ(pair):
 DIFFERENT = [
     ("value", lambda x: x * 2, lambda x: x * 3),
     ("value", lambda x: 2, lambda x: 3),
+    ("value", lambda x: made_here("Thing"), lambda x: made_here("Other")),
     ("value", lambda x: [1, 2], lambda x: [1, 2, 3]),
     ("value", lambda x: {"a": 1}, lambda x: {"b": 1}),
     ("shape", lambda x: x[:1], lambda x: x[0]),
@@ -87,7 +97,7 @@ SLIPS = [  # what somebody typed in haste, what is said to have come, and a word
     (lambda x: x.amax(0), lambda x: x.max(0), "a tuple", "`.values` are the numbers"),
     (lambda x: x, lambda x: as_masked_tensor(x, x > 0), "a MaskedTensor of shape (3, 4)", "`.to_tensor(value)`"),
     (lambda x: as_masked_tensor(x, x > 0), lambda x: x, "a tensor of shape (3, 4)", "data and mask together"),
-    (lambda x: {"slope": x}, lambda x: {"slope": None}, "None", "This part is None"),
+    (lambda x: {"slope": x}, lambda x: {"slope": None}, "None", "This is None"),
     (lambda x: 1, lambda x: torch.tensor(1), "a tensor of shape (): 1", "`.item()`"),
     (lambda x: {"n": True}, lambda x: {"n": (x == x).all()}, "a tensor of shape (): True", "`.item()`"),
     (lambda x: "one", lambda x: torch.tensor(1), "a tensor of shape (): 1", "what your function returns"),
