@@ -219,14 +219,14 @@ def read_seen(message: bytes, reads: str = "") -> list[Seen]:
         raise Unreadable(f"{type(error).__name__} while reading it") from error
 
 
-def cases_asked(question: bytes) -> int:
-    """How many cases a question has.
+def whole(question: bytes) -> bytes:
+    """The question itself, when it can be read.
 
     Raises:
         ValueError, KeyError, TypeError: it does not follow the format.
     """
-    meta, _ = _read(question)
-    return len(meta["cases"])
+    _read(question)
+    return question
 
 
 def _read(message):
