@@ -553,8 +553,8 @@ def _paths(name, value, depth=0):
 # ---- the whole ------------------------------------------------------------------------------------------------------
 
 
-def answer(function, question: bytes, failed=None) -> bytes:
-    """Call `function` on every case of a question and return the message that answers it.
+def answer(function, question: bytes, failed=None, first=0) -> bytes:
+    """Call `function` on the cases of a question, from the `first` on, and return the message that answers it.
 
     `failed(number, error)` is told of every case that ends with an exception.
     """
@@ -565,11 +565,12 @@ def answer(function, question: bytes, failed=None) -> bytes:
         space = {}
         exec(compile(meta["driver"], "<driver>", "exec"), space)
         driver = space["driver"]
-    for number, case in enumerate(meta["cases"]):
+    for number, case in list(enumerate(meta["cases"]))[first:]:
         arguments = lambda case=case: dict(
             zip(meta["arguments"], build({"tuple": case}, tensors, {}), strict=True)  # fresh at every call
         )
-        reset_state(meta["seed"] + number)
+        hidden, seed = meta.get("hidden") or (len(meta["cases"]), 0)
+        reset_state(number + (seed if number >= hidden else meta["seed"]))
         if meta["threads"] and torch.get_num_threads() != meta["threads"]:
             torch.set_num_threads(meta["threads"])  # it changes the last digits of sums
         count, figures = meta.get("count", True), _open_figures()
