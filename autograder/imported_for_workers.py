@@ -8,7 +8,6 @@ preload.import_all(
     (
         "torch",
         "torch._dynamo",
-        "torch._subclasses.fake_tensor",
         "torch.testing",
         "matplotlib.figure",
         "nbformat",

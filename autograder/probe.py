@@ -312,7 +312,7 @@ class _FakeGpu(TorchFunctionMode):
             return _SAID[func]
         if func in (torch.Tensor.numpy, torch.Tensor.__array__) and self.holds(args[0]) and not kwargs.get("force"):
             raise TypeError(NO_NUMPY)
-        if func is torch.device:
+        if func in (torch.device, torch._C._nn._parse_to):
             return func(*args, **kwargs)
         func, args, kwargs, asked = self.destination(func, args, kwargs)
         given = _leaves([args, kwargs])
@@ -363,17 +363,19 @@ class _FakeGpu(TorchFunctionMode):
             return False
         if func in (torch.Tensor.__getitem__, torch.Tensor.__setitem__):
             x, index, *values = args
-            gathers = any(isinstance(i, (torch.Tensor, list)) for i in (index if isinstance(index, tuple) else (index,)))
+            gathers = any(
+                isinstance(i, (torch.Tensor, list)) for i in (index if isinstance(index, tuple) else (index,))
+            )
             if not self.holds(x) and any(map(self.holds, _leaves([index]))):
                 return True
-            return gathers and any(t.dim() and self.holds(t) != self.holds(x) for t in _leaves(values))
+            return gathers and any(_inmost(t).dim() and self.holds(t) != self.holds(x) for t in _leaves(values))
         name = func.__name__
         if name in ("index_put", "index_put_") and self.holds(args[0]):
             args, kwargs = (args[0], *args[2:]), {**kwargs, "indices": ()}
         outside = [t for t in _leaves([args, kwargs]) if not self.holds(t)]
-        if name.endswith("_") and not name.endswith("__") and not self.holds(args[0]):
+        if name.endswith("_") and not name.endswith("__") and not all(map(self.holds, _leaves(args[:1]))):
             return True
-        return any(t.dim() for t in outside) or bool(outside) and name.strip("_") in _NO_SCALARS
+        return any(_inmost(t).dim() for t in outside) or (bool(outside) and name.strip("_") in _NO_SCALARS)
 
     def laid(self, result, given, there, moved):
         """The result in its place; what shares the memory of an input stays there, or is copied where the call moves it."""
@@ -401,11 +403,17 @@ class _FollowMemory(TorchDispatchMode):
         return result
 
 
+def _inmost(t):
+    """The tensor that torch.func works with, below what its transforms wrap around it."""
+    while torch._C._functorch.is_functorch_wrapped_tensor(t):
+        t = torch._C._functorch.get_unwrapped(t)
+    return t
+
+
 def _storages(t):
-    """The memory of a tensor: of its parts, where it is sparse or masked, and of the one inside a transform of torch.func."""
+    """The memory of a tensor; that of its parts, where it is sparse or masked."""
     with torch._C.DisableTorchFunction():
-        while torch._C._functorch.is_functorch_wrapped_tensor(t):
-            t = torch._C._functorch.get_unwrapped(t)
+        t = _inmost(t)
         if hasattr(t, "get_mask"):
             return _storages(t.get_data()) + _storages(t.get_mask())
         if t.layout == torch.sparse_coo:
@@ -431,9 +439,7 @@ def _apart(func, given, there):
     )
 
 
-NO_NUMPY = (
-    "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
-)
+NO_NUMPY = "can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
 _PLAIN = torch.Tensor.__torch_function__.__func__
 _SAID = {
     torch.Tensor.device.__get__: torch.device("cuda", 0),
@@ -465,9 +471,23 @@ _MEET = {  # what takes tensors of two devices
     torch.tensor_split,
     torch.result_type,
     torch.autograd.grad,
+    torch._has_compatible_shallow_copy_type,
+    torch._pack_padded_sequence,
 }
 _NO_SCALARS = {  # elsewhere a tensor without a dimension may lie on the CPU
-    *("stack", "cat", "concat", "hstack", "vstack", "equal", "gather", "take", "scatter", "scatter_add", "scatter_reduce"),
+    *(
+        "stack",
+        "cat",
+        "concat",
+        "hstack",
+        "vstack",
+        "equal",
+        "gather",
+        "take",
+        "scatter",
+        "scatter_add",
+        "scatter_reduce",
+    ),
     *("index_select", "index_add", "index_copy", "index_fill", "embedding"),
 }
 
