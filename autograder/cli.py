@@ -213,6 +213,7 @@ def grade(
     trust_code: Annotated[bool, typer.Option("--trust-code", help="Grade even where there is no sandbox.")] = False,
 ) -> None:
     """Grade a class. A second call keeps what is unchanged and grades the rest."""
+    from . import preload
     from . import workers as worker_processes
     from .settings import load_settings
 
@@ -229,7 +230,8 @@ def grade(
     )
     if not settings.scheduler:
         worker_processes.start_importing()  # while this process imports what it needs itself
-    from .grading import grade_class
+    with preload.to_stay():
+        from .grading import grade_class
 
     errors = grade_class(lecture, submissions, settings, regrade=regrade, out=out, err=err)
     if errors:

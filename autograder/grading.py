@@ -100,6 +100,7 @@ class _Walk:
         self.lecture, self.settings, self.book, self.run = lecture, settings, book, run
         self.released, self.found, self.regrade = released, found, regrade
         self.keys: dict[str, tuple[str, str]] = {}  # student: (key, attempt) of what is under way
+        self.below = ledger.foundations(lecture)
         self.kept = 0
         self.unread: list[Report] = []  # folders that could not be read now
 
@@ -133,7 +134,7 @@ class _Walk:
                 )
                 advance()
                 continue
-            key = ledger.score_key(submission, self.lecture, self.settings)
+            key = ledger.score_key(submission, self.lecture, self.settings, self.below)
             if not self.regrade and self.book.kept(submission.student, key):
                 self.kept += 1
                 advance()

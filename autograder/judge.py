@@ -4,6 +4,7 @@ The reference and the wrong answers run here, in a process that never saw the st
 described the student's calls.
 """
 
+import functools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
@@ -24,12 +25,14 @@ class Question:
         cases: how many there are.
         visible: how many of them the student may see.
         message: the question as bytes.
+        device: where the tensors of the cases are.
     """
 
     exercise: Exercise
     cases: int
     visible: int
     message: bytes
+    device: str = "cpu"
 
     @property
     def probe(self) -> Probe:
@@ -40,20 +43,22 @@ def question(exercise: Exercise, seed: int, device: str = "cpu") -> Question:
     """The visible cases of `exercise`, and all those made from the private `seed`, with their tensors on `device`."""
     visible = exercise.visible_cases()
     cases = [*visible, *exercise.all_cases(seed)]
-    return Question(exercise, len(cases), len(visible), _message(exercise, cases, seed, device, threads=1))
+    message = _message(exercise, cases, device, threads=1, hidden=(len(visible), seed))
+    return Question(exercise, len(cases), len(visible), message, device)
 
 
 def visible_question(exercise: Exercise) -> Question:
     """The visible cases only: what is released."""
     cases = exercise.visible_cases()
-    return Question(exercise, len(cases), len(cases), _message(exercise, cases, VISIBLE_SEED))
+    return Question(exercise, len(cases), len(cases), _message(exercise, cases))
 
 
-def _message(exercise, cases, seed, device="cpu", threads=0):
+def _message(exercise, cases, device="cpu", threads=0, hidden=None):
     return wire.pack_question(
         cases,
         exercise.arguments,
-        seed=seed,
+        seed=VISIBLE_SEED,
+        hidden=hidden,
         driver=standalone_text(exercise.driver, "driver") if exercise.driver else "",
         gradient=exercise.gradient,
         fake_cuda=any(wanted.name == "device_agnostic" for wanted in exercise.properties),
@@ -68,16 +73,31 @@ def rules(exercise: Exercise) -> Rules:
     return Rules(exercise.id, exercise.arguments, exercise.properties, exercise.tolerance, exercise.forbidden)
 
 
-def seen_by(function, message: bytes, reads: str = "") -> tuple[Seen, ...]:
-    """What `function` does on the cases of a question, in this process: for functions that are trusted."""
-    return tuple(wire.read_seen(probe.answer(function, message), reads))
+def seen_by(function, message: bytes, reads: str = "", first: int = 0) -> tuple[Seen, ...]:
+    """What `function` does on the cases of a question from the `first` on, in this process: for functions that are trusted."""
+    return tuple(wire.read_seen(probe.answer(function, message, first=first), reads))
 
 
-def misconceptions(exercise: Exercise, message: bytes) -> Iterator[Misconception]:
-    """The wrong answers of `exercise` at work on the cases of a question, each run when it is asked for."""
-    for wrong in exercise.wrong_answers:
-        seen = seen_by(wrong.function, message, exercise.reads)
-        yield Misconception(wrong.code, wrong.message, seen, refused_construct(exercise, wrong))
+def expected(asked: Question, function) -> tuple[Seen, ...]:
+    """What `function`, which is the exercise's own, does on the cases of a question.
+
+    The visible cases are everybody's, so that each process sees it at work on these once.
+    """
+    exercise = asked.exercise
+    shown = _on_visible_cases(exercise, function, asked.device)
+    return shown + seen_by(function, asked.message, exercise.reads, first=asked.visible)
+
+
+@functools.lru_cache(maxsize=1024)
+def _on_visible_cases(exercise: Exercise, function, device: str) -> tuple[Seen, ...]:
+    return seen_by(function, _message(exercise, exercise.visible_cases(), device, threads=1), exercise.reads)
+
+
+def misconceptions(asked: Question) -> Iterator[Misconception]:
+    """The wrong answers of an exercise at work on the cases of a question, each run when it is asked for."""
+    for wrong in asked.exercise.wrong_answers:
+        seen = expected(asked, wrong.function)
+        yield Misconception(wrong.code, wrong.message, seen, refused_construct(asked.exercise, wrong))
 
 
 def refused_construct(exercise: Exercise, wrong) -> str:
@@ -120,14 +140,12 @@ def verdict(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
 
 def _judged(asked: Question, given: Answers, cells: Iterable[str]) -> Verdict:
     exercise = asked.exercise
-    expected = seen_by(exercise.function, asked.message, exercise.reads)
-    found = diagnose(
-        rules(asked.exercise), expected, given.seen, cells, misconceptions(exercise, asked.message), asked.visible
-    )
+    right = expected(asked, exercise.function)
+    found = diagnose(rules(exercise), right, given.seen, cells, misconceptions(asked), asked.visible)
     if found is None:
         return Verdict(exercise.id, exercise.number, exercise.points, exercise.points)
     codes = (found.code,) if found.code else ()
-    return lost(exercise, _words(asked, expected, found), codes)
+    return lost(exercise, _words(asked, found), codes)
 
 
 def lost(exercise: Exercise, message: str, codes: tuple[str, ...] = ()) -> Verdict:
@@ -135,7 +153,7 @@ def lost(exercise: Exercise, message: str, codes: tuple[str, ...] = ()) -> Verdi
     return Verdict(exercise.id, exercise.number, 0.0, exercise.points, codes, message)
 
 
-def _words(asked: Question, expected: tuple[Seen, ...], found: Diagnosis) -> str:
+def _words(asked: Question, found: Diagnosis) -> str:
     """The message of a Verdict. Of a hidden case only the kind is told: shapes and dtypes, no values."""
     if found.unanswered:
         return found.next_step

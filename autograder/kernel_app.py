@@ -5,7 +5,10 @@ needs no folder in which host and kernel can both write, nobody else can connect
 kernel is there.
 """
 
+import contextlib
+import logging
 import os
+import re
 import sys
 import types
 
@@ -19,11 +22,16 @@ if "ipykernel.debugger" not in sys.modules:
     sys.modules["ipykernel.debugger"].__dict__.update(_is_debugpy_available=False, Debugger=_NoDebugger)
 
 import zmq  # noqa: E402
+from ipykernel import ipkernel  # noqa: E402
 from ipykernel.heartbeat import Heartbeat  # noqa: E402
-from ipykernel.iostream import IOPubThread  # noqa: E402
+from ipykernel.iostream import IOPubThread, OutStream  # noqa: E402
 from ipykernel.kernelapp import IPKernelApp  # noqa: E402
-from traitlets import List  # noqa: E402
+from IPython.core import shellapp  # noqa: E402
+from traitlets import DottedObjectName, List, Type  # noqa: E402
+from traitlets.config.loader import Config, DeferredConfigString  # noqa: E402
 
+OPTION = re.compile(r"--([A-Z]\w*)\.(\w+)=(.*)", re.S)  # --Class.trait=value
+MODULES: set[str] = set()  # their names when the zygote was warm
 CHANNELS = ("shell", "iopub", "stdin", "control", "hb")  # the order in which listening descriptors are passed
 
 
@@ -34,21 +42,74 @@ class BoundHeartbeat(Heartbeat):
         super().__init__(*arguments, **keywords)
         self.descriptor = descriptor
 
+    def init_code(self):
+        """IPKernelApp.initialize: what runs before the first cell, and the names of modules that `%reset -s` spares."""
+        with _sees_no_modules(shellapp):
+            super().init_code()
+        self.shell._sys_modules_keys = MODULES
+
     def _bind_socket(self):
         self.socket.setsockopt(zmq.USE_FD, self.descriptor)
         super()._bind_socket()
+
+
+class WarmStream(OutStream):
+    """An output stream whose flush costs nothing where nothing was written; upstream wakes a thread and waits for it."""
+
+    def flush(self):
+        """Called four times around each cell."""
+        if self._buffers:
+            super().flush()
+
+
+@contextlib.contextmanager
+def _sees_no_modules(library):
+    """To that library no module is loaded: to look at each of them copies a third of all the pages that a kernel copies."""
+    library.sys = types.SimpleNamespace(**{**vars(sys), "modules": {}})
+    try:
+        yield
+    finally:
+        library.sys = sys
+
+
+class WarmKernel(ipkernel.IPythonKernel):
+    """An IPython kernel that does not list the files of all modules for the debugger that is not there."""
+
+    def __init__(self, **keywords):
+        with _sees_no_modules(ipkernel):
+            super().__init__(**keywords)
 
 
 class WarmKernelApp(IPKernelApp):
     """IPKernelApp without connection file, parent poller and debugger, on inherited sockets."""
 
     default_extensions = List()  # no %store: it would open a database in HOME
+    kernel_class = Type(WarmKernel, klass=ipkernel.IPythonKernel)
+    outstream_class = DottedObjectName(f"{__name__}.WarmStream")
 
     def __init__(self, connection, listeners, own_network, **keywords):
         super().__init__(**keywords)
         self.connection = connection
         self.listeners = dict(zip(CHANNELS, listeners, strict=True))
         self.own_network = own_network
+
+    def parse_command_line(self, argv=None):
+        """Application.initialize: options alone need no parser, which would be built of every option of every class."""
+        options = [OPTION.fullmatch(argument) for argument in argv or ()]
+        if not all(options):
+            return super().parse_command_line(argv)
+        self.argv, self.cli_config, self.extra_args = list(argv or ()), Config(), []
+        for option in options:
+            section, name, value = option.groups()
+            self.cli_config[section][name] = DeferredConfigString(value)
+        self.update_config(self.cli_config)
+
+    def _configure_logging(self):
+        """Application calls this: nobody reads the log of a kernel, and upstream touches every logger there is."""
+        log = logging.getLogger(type(self).__name__)
+        log.handlers, log.propagate = [logging.NullHandler()], False
+        log.level = logging.WARNING  # setLevel() would empty the caches of all loggers
+        self._logging_configured = True
 
     def init_connection_file(self):
         """IPKernelApp.initialize calls this first: take ports, key and transport from the request."""
@@ -63,6 +124,12 @@ class WarmKernelApp(IPKernelApp):
     def log_connection_info(self):
         """IPKernelApp.initialize: remember the ports, print nothing."""
         self._ports = {channel: getattr(self, f"{channel}_port") for channel in CHANNELS}
+
+    def init_code(self):
+        """IPKernelApp.initialize: what runs before the first cell, and the names of modules that `%reset -s` spares."""
+        with _sees_no_modules(shellapp):
+            super().init_code()
+        self.shell._sys_modules_keys = MODULES
 
     def _bind_socket(self, socket, port):
         channel = next(name for name in CHANNELS if getattr(self, f"{name}_port") == port)

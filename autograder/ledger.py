@@ -118,8 +118,12 @@ AFTER_THE_SCORE = (  # modules whose text decides no score: a change in them reg
 )  # fmt: skip
 
 
-def score_key(submission: Submission, lecture: Lecture, settings: Settings) -> str:
-    """SHA-256, as hex, over everything a score rests on: two gradings under one key give the same score."""
+def score_key(submission: Submission, lecture: Lecture, settings: Settings, below: Mapping[str, str]) -> str:
+    """SHA-256, as hex, over everything a score rests on: two gradings under one key give the same score.
+
+    Args:
+        below: the foundations() of the lecture, which all its submissions share.
+    """
     facts = {
         "handed in": submission.digest,
         "notebook": _sha(submission.notebook),
@@ -127,7 +131,7 @@ def score_key(submission: Submission, lecture: Lecture, settings: Settings) -> s
         "repairs": submission.repairs,
         "lecture": lecture.name,
         "settings": {name: getattr(settings, name) for name in MATTER},
-        **foundations(lecture),
+        **below,
     }
     return _sha(json.dumps(facts, sort_keys=True))
 

@@ -33,12 +33,23 @@ class Unreadable(ValueError):
 
 
 def pack_question(
-    cases, arguments, *, seed=0, driver="", gradient=False, fake_cuda=False, count=True, device="cpu", threads=0
+    cases,
+    arguments,
+    *,
+    seed=0,
+    hidden=None,
+    driver="",
+    gradient=False,
+    fake_cuda=False,
+    count=True,
+    device="cpu",
+    threads=0,
 ) -> bytes:
     """The message that asks for a function's answers on `cases`, a list of tuples of values named `arguments`.
 
     Tensors keep their strides, and those of one case that share memory share it again on the other side, which builds
-    them on `device` and uses `threads` of torch (0: as many as it finds).
+    them on `device` and uses `threads` of torch (0: as many as it finds). The random state of each case comes of `seed`,
+    that of hidden ones of their own: `hidden` is the number of the first of them and that seed.
     """
     tensors: dict[str, torch.Tensor] = {}
     nodes = []
@@ -54,6 +65,8 @@ def pack_question(
         "fake_cuda": fake_cuda,
         "threads": threads,
     }
+    if hidden:
+        meta["hidden"] = list(hidden)
     return _message(tensors, meta if count else {**meta, "count": False})
 
 

@@ -17,7 +17,6 @@ Messages, each one JSON object:
 
 import contextlib
 import ctypes
-import gc
 import json
 import os
 import select
@@ -73,13 +72,12 @@ def main():
     try:
         settle(plan, setup.uid, setup.sweeps)
         sys.meta_path.insert(0, preload.Hidden(setup.hides))
-        failed = preload.import_all(setup.modules)
-        preload.touch()
+        with preload.to_stay():
+            failed = preload.import_all(setup.modules)
+            preload.touch()
     except Exception:
         tell(control, error=traceback.format_exc())
         return
-    gc.collect()
-    gc.freeze()  # else the first full collection of every child copies all of this
     tell(control, ready=True, failed=failed)
     Server(control, plan, setup).serve()
 

@@ -68,7 +68,7 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         course = built_course(Path(folder) / "course", options.lecture)
-        floor = floor_seconds(course, options.lecture)
+        floor = floors(course, options.lecture)
         for size in sorted({*options.sizes, *options.nbgrader_sizes}):
             if size in options.sizes:
                 rows.append(timed(OURS, size, fresh_class(course, options.lecture, size), ours(options.lecture)))
@@ -129,37 +129,13 @@ def stock_configuration(course: Path, lecture: str):
     config.write_text(ours_text, encoding="utf-8")
 
 
-def floor_seconds(course: Path, lecture: str, forks: int = 10) -> float:
-    """CPU seconds of the notebook's cells in a fork of a process that has imported everything: no Jupyter, no walls."""
-    notebook = json.loads((course / "solutions" / lecture / f"{lecture}.ipynb").read_text(encoding="utf-8"))
-    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
-    run_cells = (
-        "import io, json, os, resource, sys\n"
-        "from autograder import kernels, preload\n"
-        "preload.import_all((*preload.COURSE, *kernels.PRELOAD)); preload.touch()\n"
-        "cells, forks = json.loads(sys.stdin.read())\n"
-        "for _ in range(forks):\n"
-        "    if child := os.fork():\n"
-        "        assert os.waitpid(child, 0)[1] == 0\n"
-        "        continue\n"
-        "    sys.stdout, names = io.StringIO(), {'__name__': '__main__'}\n"
-        "    for cell in cells:\n"
-        "        exec(compile(cell, '<cell>', 'exec'), names)\n"
-        "    os._exit(0)\n"
-        "used = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
-        "print((used.ru_utime + used.ru_stime) / forks)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", run_cells],
-        cwd=course / "course" / lecture,
-        input=json.dumps([cells, forks]),
-        env={**os.environ, "MPLBACKEND": "agg"},
-        capture_output=True,
-        text=True,
-    )
+def floors(course: Path, lecture: str) -> dict[str, float]:
+    """CPU seconds of one submission's work without Jupyter, walls and gradebook; see floor.py."""
+    command = [sys.executable, "-W", "ignore", ROOT / "benchmarks" / "floor.py", course, lecture]
+    done = subprocess.run(command, env={**os.environ, "MPLBACKEND": "agg"}, capture_output=True, text=True)
     if done.returncode:
-        raise SystemExit(f"the cells do not run without Jupyter:\n{done.stderr[-2000:]}")
-    return float(done.stdout)
+        raise SystemExit(f"the notebook does not work without Jupyter:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout)
 
 
 def timed(grader: str, size: int, course: Path, arguments: list[str]) -> Row:
@@ -212,7 +188,7 @@ def demand_full_scores(course: Path, size: int) -> None:
         raise SystemExit(f"{len(full)} of {size} solved notebooks got full points: the figures would mean nothing")
 
 
-def page(rows: list[Row], floor: float, lecture: str) -> str:
+def page(rows: list[Row], floor: dict[str, float], lecture: str) -> str:
     """The table, and the ratios that the engine is built for."""
     lines = [
         "# The engine beside nbgrader",
@@ -234,7 +210,11 @@ def page(rows: list[Row], floor: float, lecture: str) -> str:
         if len(by) == 2:
             ratio = by[NBGRADER].wall / by[OURS].wall
             lines += ["", f"At {size} submissions nbgrader takes {ratio:.1f} times as long."]
-    lines += ["", f"The floor, a fork that only executes the cells: {floor:.3f} CPU s."]
+    lines += [
+        "",
+        f"The floors, in CPU seconds (`benchmarks/floor.py`): {floor['cells']:.3f} for a bare fork that executes the cells, "
+        f"{floor['judged']:.3f} where it is also asked the visible and the hidden cases and its answers are judged.",
+    ]
     for grader in (OURS, NBGRADER):
         of = sorted((r for r in rows if r.grader == grader), key=lambda r: r.size)
         if len(of) > 1:
@@ -242,8 +222,8 @@ def page(rows: list[Row], floor: float, lecture: str) -> str:
             wall, cpu = (of[-1].wall - of[0].wall) / more, (of[-1].cpu - of[0].cpu) / more
             lines += [
                 "",
-                f"{grader}: each submission more, from {of[0].size} to {of[-1].size}, takes {wall:.2f} s and "
-                f"{cpu:.2f} CPU s ({cpu / floor:.1f} floors).",
+                f"{grader}: each submission more, from {of[0].size} to {of[-1].size}, takes {wall:.2f} s and {cpu:.2f} CPU s: "
+                f"{cpu / floor['cells']:.1f} times the first floor, {cpu / floor['judged']:.1f} times the second.",
             ]
     return "\n".join(lines) + "\n"
 

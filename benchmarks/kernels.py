@@ -1,17 +1,22 @@
 """What a kernel costs: warm behind each level of walls that this machine has, and cold.
 
-    python benchmarks/kernels.py [KERNELS]
+    python benchmarks/kernels.py [KERNELS] [--out docs/benchmarks]
 
 Start is from the request to a client whose first message can be sent; memory is what the kernel shares with nobody
 (dirty pages) after a small notebook; CPU is of the kernel's processes over its whole life. All kinds take turns, so
 that a busy machine is unfair to none; ratios within one run are to be trusted, seconds are not.
 """
 
+import argparse
 import asyncio
 import contextlib
+import os
 import statistics
 import sys
 import time
+from pathlib import Path
+
+import torch
 
 from autograder import sandbox
 from autograder.plans import PLANS
@@ -66,21 +71,44 @@ def kinds(stack):
     yield "cold", lambda: start_cold_kernel(sys.executable)
 
 
-def main(kernels):
-    """Print the medians as a table."""
+def main():
+    """Print the medians as a page, and write it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kernels", nargs="?", type=int, default=20, help="of each warm kind; of the cold one a fifth")
+    parser.add_argument("--out", type=Path, help="folder for the page")
+    options = parser.parse_args()
     with contextlib.ExitStack() as stack:
         starts = dict(kinds(stack))
         rows = {name: [] for name in starts}
-        for turn in range(kernels):
+        for turn in range(options.kernels):
             for name, start in starts.items():
-                if name != "cold" or turn < max(1, kernels // 5):
+                if name != "cold" or turn < max(1, options.kernels // 5):
                     rows[name].append(asyncio.run(measure(start)))
-    print(f"| {'kernel':<16} | {' | '.join(COLUMNS)} |\n| --- |{' ---: |' * len(COLUMNS)}")
+    text = page(rows)
+    print(text)
+    if options.out:
+        (options.out / "kernels.md").write_text(text, encoding="utf-8")
+
+
+def page(rows):
+    """The table, with how it was made."""
+    lines = [
+        "# What a kernel costs",
+        "",
+        f"`{' '.join(['python', 'benchmarks/kernels.py', *sys.argv[1:]])}` · {len(os.sched_getaffinity(0))} cores, "
+        f"Python {sys.version.split()[0]}, torch {torch.__version__}. Medians; all kinds took turns. Start is until the first "
+        "message can be sent; private is memory that the kernel shares with nobody after a small notebook that trains and "
+        "plots. Seconds are of this machine in this run: compare them with each other only.",
+        "",
+        f"| {'kernel':<16} | {' | '.join(COLUMNS)} |",
+        f"| --- |{' ---: |' * len(COLUMNS)}",
+    ]
     for name, measured in rows.items():
         medians = [statistics.median(column) for column in zip(*measured, strict=True)]
         cells = [f"{median:{len(title)}.0f}" for title, median in zip(COLUMNS, medians, strict=True)]
-        print(f"| {name:<16} | {' | '.join(cells)} |")
+        lines.append(f"| {name:<16} | {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    main()

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import torch
 
 from autograder import judge, probe
 from autograder.exercises import case_seed, load_lecture
@@ -51,6 +52,24 @@ def test_an_answer_right_on_the_visible_cases_only_loses_and_hears_no_hidden_val
     assert given.score == 0 and "hidden case" in given.message
     assert "0.123" not in given.message and "[" not in given.message
     assert "smallest failing input" not in given.message  # which is not shown
+
+
+def test_what_is_expected_is_what_a_function_does_on_all_cases_and_the_visible_ones_are_alike_for_all(lecture):
+    drawn = lambda *case: torch.rand(3)
+    values = lambda seen: [case.result.value.tolist() for case in seen]
+    ada, bob = (judge.question(lecture["keep_row"], seed) for seed in (5, 500))
+    for asked in (ada, bob):
+        assert values(judge.expected(asked, drawn)) == values(judge.seen_by(drawn, asked.message))
+    (of_ada, of_bob), shown = (values(judge.expected(asked, drawn)) for asked in (ada, bob)), ada.visible
+    assert of_ada[:shown] == of_bob[:shown] and not any(value in of_bob for value in of_ada[shown:])
+
+
+def test_a_process_runs_the_visible_cases_once_and_the_hidden_ones_of_each_student(lecture):
+    calls = []
+    counted = lambda *case: calls.append(case)
+    ada, bob = (judge.question(lecture["keep_row"], seed) for seed in (5, 500))
+    judge.expected(ada, counted), judge.expected(bob, counted)
+    assert len(calls) == ada.visible + (ada.cases - ada.visible) + (bob.cases - bob.visible)
 
 
 @pytest.mark.parametrize("failure", FAILURES)

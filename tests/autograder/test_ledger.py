@@ -15,6 +15,7 @@ from autograder.ledger import SCORE_FROM, Ledger
 from autograder.records import STATES, Report, Submission, Verdict
 
 LECTURE = "10_tiny"
+BELOW = {"exercises": "e", "torch": "1"}
 CONDITIONS = {"seed": 7, "device": "cpu", "sandbox": "strict", "workers": 2}
 
 
@@ -131,20 +132,19 @@ def test_a_damaged_file_counts_as_not_graded(tmp_path, gradebook, caplog):
 )
 def test_the_key_changes_with_everything_a_score_rests_on(tiny, tiny_settings, change):
     submission = Submission("ada", LECTURE, "{}", digest="d")
-    before = ledger.score_key(submission, tiny, tiny_settings)
-    assert before == ledger.score_key(submission, tiny, tiny_settings)
-    assert before != ledger.score_key(*_apart(change(submission, tiny_settings), tiny))
-
-
-def _apart(pair, lecture):
-    return pair[0], lecture, pair[1]
+    before = ledger.score_key(submission, tiny, tiny_settings, BELOW)
+    assert before == ledger.score_key(submission, tiny, tiny_settings, BELOW)
+    changed, settings = change(submission, tiny_settings)
+    assert before != ledger.score_key(changed, tiny, settings, BELOW)
+    assert before != ledger.score_key(submission, tiny, tiny_settings, {**BELOW, "torch": "2"})
 
 
 @pytest.mark.parametrize("name", ["workers", "out", "scheduler", "db_url"])
 def test_the_key_does_not_change_with_what_decides_no_score(tiny, tiny_settings, name):
     submission = Submission("ada", LECTURE, "{}", digest="d")
     changed = replace(tiny_settings, **{name: "changed"})
-    assert ledger.score_key(submission, tiny, tiny_settings) == ledger.score_key(submission, tiny, changed)
+    key = ledger.score_key(submission, tiny, tiny_settings, BELOW)
+    assert key == ledger.score_key(submission, tiny, changed, BELOW)
 
 
 def test_the_key_changes_with_the_exercises_and_with_the_package_that_they_import(tiny, tmp_path, monkeypatch):

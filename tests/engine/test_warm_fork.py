@@ -14,7 +14,7 @@ import pytest
 from autograder import sandbox, watchdog
 from autograder.limits import Limits
 from autograder.plans import PLANS
-from autograder.running import start_cold_kernel, start_warm_kernel
+from autograder.running import ARGUMENTS, start_cold_kernel, start_warm_kernel
 from autograder.warm import INHERITABLE, Zygote, ZygoteError
 
 from .attacks import execute
@@ -111,6 +111,25 @@ def test_what_children_print_is_shown(zygote):
         child.start(), child.join()
     """
     assert said(zygote, code, "import time; time.sleep(0.3)")[0] == "from the child"
+
+
+def test_output_comes_in_its_order_and_below_its_own_cell(zygote):
+    one = """
+        import sys
+        print("a", flush=True); print("b", file=sys.stderr, flush=True); print("c", end="")
+    """
+    assert said(zygote, one, "pass", "print('d')") == ["a\nb\nc", "", "d"]
+
+
+@pytest.mark.parametrize("option", ["--InteractiveShell.colors=linux", "--colors=linux"])
+def test_a_kernel_takes_the_options_of_ipython(zygote, option):
+    shown = "shell = get_ipython(); print(shell.colors, shell.history_manager.enabled, shell.xmode)"
+    assert said(zygote, shown, arguments=(*ARGUMENTS, option)) == ["linux False Plain"]
+
+
+def test_a_reset_spares_the_modules_that_were_there_at_the_start(zygote):
+    left = "import sys; print('torch' in sys.modules, 'wave' in sys.modules)"
+    assert said(zygote, "import torch, wave", left, "%reset -f --aggressive", left)[1::2] == ["True True", "True False"]
 
 
 def test_figures_are_shown(zygote):
