@@ -191,6 +191,12 @@ def test_new_memory_is_counted_in_bytes_of_every_step():
     assert seen(lambda x: (x + 1) * 2, X.clone()).new_bytes == 2 * 12 * 4
 
 
+def test_of_an_operation_that_a_layout_lacks_is_not_told_where_this_machine_keeps_the_others():
+    """The same slip would not be the same on another machine."""
+    raised = seen(lambda x: x.to_sparse().exp(), X.clone()).raised
+    assert raised.message == "Could not run 'aten::exp' with arguments from the 'SparseCPU' backend."
+
+
 def test_values_that_exist_only_while_they_are_described_have_memory_of_their_own():
     pack = probe.Pack()
     names = {pack.describe_tensor(torch.ones(1000))["tensor"]["storage"] for _ in range(20)}
