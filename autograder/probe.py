@@ -265,7 +265,7 @@ class _FakeGpu(TorchFunctionMode):
     be computed with what lies elsewhere. They have their values, so whatever runs on the CPU runs.
 
     A result lies where the tensors lie that it is made from, or where `device` says. What torch's own functions written in
-    Python make inside is not seen.
+    Python make inside is not seen, nor what torch.jit.script compiled, and torch's packed sequences are refused.
     """
 
     def __init__(self):
@@ -296,7 +296,7 @@ class _FakeGpu(TorchFunctionMode):
         return any(storage._cdata in self.memory for storage in _storages(t))
 
     def place(self, t, there=True, except_for=()):
-        """Let a tensor lie on the pretended GPU, or on the CPU; what is in the storages at these addresses stays."""
+        """Let a tensor lie on the pretended GPU, or on the CPU; `except_for` are addresses of storages that stay."""
         for storage in _storages(t):
             if storage._cdata not in except_for:
                 if there:
@@ -306,7 +306,7 @@ class _FakeGpu(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
-        for kind in types:
+        for kind in types if torch._C._is_torch_function_enabled() else ():
             if getattr(kind.__torch_function__, "__func__", _PLAIN) is not _PLAIN:  # it speaks for its parts
                 with self:
                     return kind.__torch_function__(func, types, args, kwargs)
@@ -329,8 +329,9 @@ class _FakeGpu(TorchFunctionMode):
                 if gradient is not None:
                     self.place(gradient, self.holds(t))
             return result
-        made = func in _CONSTRUCTORS
-        return self.laid(result, given, any(there) and not made if asked is None else asked, asked is not None or made)
+        if asked is None and func not in _CONSTRUCTORS:
+            return self.laid(result, given, any(there))
+        return self.laid(result, given, bool(asked), moved=True)
 
     def destination(self, func, args, kwargs):
         """The call with the CPU in the GPU's place, and whether it asks for a result on the GPU, on the CPU (False), or None."""
@@ -379,7 +380,7 @@ class _FakeGpu(TorchFunctionMode):
             return True
         return any(_inmost(t).dim() for t in outside) or (bool(outside) and name.strip("_") in _NO_SCALARS)
 
-    def laid(self, result, given, there, moved):
+    def laid(self, result, given, there, moved=False):
         """The result in its place; what shares the memory of an input stays there, or is copied where the call moves it."""
         known = {storage._cdata for t in given for storage in _storages(t)}
         if moved and isinstance(result, torch.Tensor):
@@ -401,7 +402,7 @@ class _FollowMemory(TorchDispatchMode):
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         result, given = func(*args, **(kwargs or {})), _leaves([args, kwargs or {}])
         if any(map(self.gpu.holds, given)):
-            self.gpu.laid(result, given, True, False)
+            self.gpu.laid(result, given, True)
         return result
 
 
@@ -474,7 +475,6 @@ _MEET = {  # what takes tensors of two devices
     torch.result_type,
     torch.autograd.grad,
     torch._has_compatible_shallow_copy_type,
-    torch._pack_padded_sequence,
 }
 _NO_SCALARS = {  # elsewhere a tensor without a dimension may lie on the CPU
     *(

@@ -236,6 +236,15 @@ def test_a_masked_tensor_is_not_joined_with_a_tensor_of_the_cpu(answer):
     assert told(answer, MADE["masked"]()) == "refused"
 
 
+def test_a_masked_tensor_of_torch_itself_lies_on_the_gpu():
+    def total(x):
+        return torch.masked.masked_tensor(x, x > 1).sum().get_data() + torch.ones((), device=x.device)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert told(total, torch.tensor([1.0, 2.0, 3.0])) == "cuda"
+
+
 # ---- gradients -------------------------------------------------------------------------------------------------------
 
 
