@@ -89,7 +89,7 @@ RAISED = {  # of an error that says so: what is said in place of the general sen
     "bitwise_xor": "In Python `^` is the exclusive or of bits. A power is `**`.",
     "slice() cannot be applied to a 0-dim tensor": NO_AXIS,
     "a 0-d tensor": NO_AXIS,  # len() of, iteration over
-    ".numpy() is not supported for tensor subclasses": "NumPy reads the memory of the CPU only. torch has functions of the "
+    "device type tensor to numpy": "NumPy reads the memory of the CPU only. torch has functions of the "
     "same names, which work wherever the tensor is.",
 }
 CUT_OFF = (

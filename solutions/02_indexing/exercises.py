@@ -1959,7 +1959,7 @@ def _(x, mask):
     import torch
 
     total = mask.cumsum(0)
-    count = torch.arange(1, int(mask.sum()) + 1)
+    count = torch.arange(1, int(mask.sum()) + 1, device=mask.device)
     return x.gather(0, torch.searchsorted(total, count))
 
 

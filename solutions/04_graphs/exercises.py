@@ -1845,7 +1845,7 @@ def _(log_square, x):
             **checks,
             "a write to what is saved is noticed": False,
         }
-    weights = torch.arange(1.0, x.numel() + 1, dtype=x.dtype).reshape(x.shape)
+    weights = torch.arange(1.0, x.numel() + 1, dtype=x.dtype, device=x.device).reshape(x.shape)
     below = [getattr(node, "variable", None) is x for node, _ in value.grad_fn.next_functions] if value.grad_fn else []
     seen = {"value": value.detach(), "one node, and x below it": below == [True]}
     (first,) = torch.autograd.grad((value * weights).sum(), x, create_graph=True)
@@ -2669,7 +2669,7 @@ def _(gradients, folder):
         for step in range(len(rows)):
             size = (rows[step] ** 2).sum().sqrt().item()
             writer.add_scalar("gradient/" + layer, size, step)
-            writer.add_histogram("gradient/" + layer, rows[step].numpy(), step)
+            writer.add_histogram("gradient/" + layer, rows[step].cpu().numpy(), step)
         if above is not None and answer is None and size * 100 < above:
             answer = layer
         above = size
