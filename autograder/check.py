@@ -21,7 +21,7 @@ from pathlib import Path
 from IPython.display import display
 
 from . import checks, probe, wire
-from .checks import VisibleChecks
+from .checks import VisibleChecks, WrittenAnswer
 from .compare import ASPECTS
 from .diagnosis import diagnose, given_text
 from .errors import UsageError
@@ -83,7 +83,8 @@ class Checker:
     def __init__(self, lecture: str, folder: str | Path = "."):
         self.lecture = lecture
         self.folder = Path(folder)
-        self.exercises, self.predictions = checks.load(self.folder / checks.FILE)
+        found = checks.load(self.folder / checks.FILE, lecture)
+        self.exercises, self.written, self.predictions = found.exercises, found.written, found.predictions
         self.passed: dict[str, bool] = dict.fromkeys(self.exercises, False)
         self.hints_shown: dict[str, int] = {}
 
@@ -94,6 +95,11 @@ class Checker:
             CheckFailed: a visible check failed.
             WrongCall: `function` is no exercise of this lecture.
         """
+        if written := self._written(function):
+            raise WrongCall(
+                f"{written.id} (exercise {written.number}) is a written answer, graded by hand: nothing checks it here. "
+                "Write it into its cell, and it is handed in with the notebook."
+            )
         exercise = self._exercise("check", function)
         if isinstance(function, str):
             raise WrongCall(f"check needs the function itself, so write check({function}), without the quotes.")
@@ -150,12 +156,14 @@ class Checker:
         Args:
             function: an exercise, or its name while it is not defined yet.
         """
-        exercise = self._exercise("hint", function)
-        id, count = exercise.rules.id, len(exercise.hints)
+        written = self._written(function)
+        exercise = written or self._exercise("hint", function)
+        id, count = written.id if written else exercise.rules.id, len(exercise.hints)
         shown = self.hints_shown[id] = min(self.hints_shown.get(id, 0) + 1, count)
         self._keep("hints", id, shown)
         rows = tuple((f"hint {i + 1} of {count}", exercise.hints[i]) for i in range(shown))
-        display(Table(f"Exercise {exercise.number}  {id}", rows))
+        rows += (("hint", NO_HINTS),) * (not count)
+        display(Table(f"Exercise {exercise.number}  {id}", (("graded", BY_HAND),) * bool(written) + rows))
 
     def predict(self, id: str, choice=...) -> None:
         """Store a prediction, then say why it is right or wrong. Predictions are not graded."""
@@ -186,8 +194,12 @@ class Checker:
         bar = "■" * done + "□" * (len(self.passed) - done)
         return f"{self.lecture}: {done} of {len(self.passed)} exercises pass their visible checks  {bar}"
 
+    def _written(self, function) -> WrittenAnswer | None:
+        """The written answer that is meant: by its name, for it has no function."""
+        return self.written.get(_id(function))
+
     def _exercise(self, verb: str, function) -> VisibleChecks:
-        id = function if isinstance(function, str) else getattr(function, "__name__", None)
+        id = _id(function)
         if id in self.exercises:
             return self.exercises[id]
         known = f"The exercises of {self.lecture} are {', '.join(self.exercises)}."
@@ -212,6 +224,12 @@ class Checker:
             pass
 
 
+BY_HAND = "This is a written answer: a person reads it and grades it by hand."
+NO_HINTS = (
+    "There are none for it. Answer what is asked in your own words; an example with numbers of your own says more than a "
+    "general sentence."
+)
+
 AT_LINE = "Read the error, then that line: which value there is not what you thought? Print it just before."
 OUTSIDE = "The error came when what your function returned was used: compare it with what the task asks for."
 
@@ -221,6 +239,11 @@ def _next_step(found, line, called) -> str:
     if found.next_step != ASPECTS["raised"]:
         return found.next_step
     return AT_LINE if line else OUTSIDE if called else found.next_step
+
+
+def _id(function) -> str | None:
+    """The id of the exercise that is meant: what the function is called, or the text itself."""
+    return function if isinstance(function, str) else getattr(function, "__name__", None)
 
 
 def _spaces(function) -> list[dict]:

@@ -15,6 +15,7 @@ from .properties import Property
 from .records import Seen
 
 FILE = "checks.json"
+FORMAT = 2  # of the file; another one is refused, for it was written by another version of this package
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,23 +40,53 @@ class VisibleChecks:
     reads: str = ""
 
 
-def load(path: Path) -> tuple[dict[str, VisibleChecks], dict[str, dict]]:
-    """The exercises and predictions in a checks.json, by id.
+@dataclass(frozen=True)
+class WrittenAnswer:
+    """What a student's notebook knows of an answer in prose; its hints may be none."""
+
+    id: str
+    number: str
+    points: float
+    hints: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class LectureChecks:
+    """All that a checks.json holds, by id."""
+
+    exercises: dict[str, VisibleChecks]
+    written: dict[str, WrittenAnswer]
+    predictions: dict[str, dict]
+
+
+def load(path: Path, lecture: str) -> LectureChecks:
+    """What the checks.json of a lecture holds.
 
     Raises:
-        CourseError: the file is absent or damaged.
+        CourseError: the file is absent, damaged, of another lecture or of another version.
     """
+    path = path.resolve()
+    again = f"fetch the folder of lecture {lecture} again and open the notebook in it"
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        return {e["id"]: _visible(e) for e in data["exercises"]}, {p["id"]: p for p in data["predictions"]}
+        if data.get("format") != FORMAT:
+            raise CourseError(
+                f"{path} has format {data.get('format', 1)}, and the autograder installed here reads format {FORMAT}: "
+                f"{again}, or install the autograder that came with it."
+            )
+        if data["lecture"] != lecture:
+            raise CourseError(f"{path} belongs to lecture {data['lecture']}, not to {lecture}: {again}.")
+        return LectureChecks(
+            {e["id"]: _visible(e) for e in data["exercises"]},
+            {w["id"]: WrittenAnswer(w["id"], w["number"], w["points"], tuple(w["hints"])) for w in data["written"]},
+            {p["id"]: p for p in data["predictions"]},
+        )
     except FileNotFoundError:
         raise CourseError(
-            f"{path.name} is not in {path.parent}: open the notebook in its own folder, beside {FILE}"
+            f"{FILE} is not in {path.parent}: it holds the visible checks and belongs beside the notebook; {again}."
         ) from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CourseError(
-            f"{path.name} is damaged ({type(error).__name__}): get it anew from your instructor"
-        ) from error
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise CourseError(f"{path} is damaged or cut short ({type(error).__name__}): {again}.") from error
 
 
 def _visible(e) -> VisibleChecks:
@@ -70,7 +101,7 @@ def _visible(e) -> VisibleChecks:
         rules,
         e["number"],
         e["points"],
-        base64.b64decode(e["question"]),
+        wire.whole(base64.b64decode(e["question"])),
         _seen(e["expected"]),
         tuple(Misconception(w["code"], w["message"], _seen(w["seen"]), w["breaks"]) for w in e["wrong"]),
         tuple(e["hints"]),

@@ -3,18 +3,24 @@
 import base64
 import json
 
-from . import judge, probe, wire
+from . import checks, judge, probe, wire
 from .exercises import Lecture
 
 
 def to_json(lecture: Lecture) -> str:
     """The text of checks.json: the same for the same exercises, run after run."""
     exercises = [_exercise(exercise) for exercise in lecture.exercises if not exercise.written]
+    written = [
+        {"id": e.id, "number": e.number, "points": e.points, "hints": list(e.hints)}
+        for e in lecture.exercises
+        if e.written
+    ]
     predictions = [
         {"id": p.id, "question": p.question, "choices": {k: list(v) for k, v in p.choices.items()}, "answer": p.answer}
         for p in lecture.predictions
     ]
-    return json.dumps({"lecture": lecture.name, "exercises": exercises, "predictions": predictions}, indent=1) + "\n"
+    data = {"format": checks.FORMAT, "lecture": lecture.name, "exercises": exercises, "written": written}
+    return json.dumps(data | {"predictions": predictions}, indent=1) + "\n"
 
 
 def _exercise(exercise):

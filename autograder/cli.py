@@ -74,7 +74,10 @@ def run(arguments: list[str] | None = None) -> int:
 
 
 def _missing(error: ModuleNotFoundError) -> str:
-    return f"autograder: {error.name} is not installed. pip install 'torch-lectures[grade]', or run make setup."
+    from .doctor import command
+
+    install = command('pip install "torch-lectures[grade]"')
+    return f"autograder: {error.name} is not installed. {install} (or make setup)"
 
 
 @app.callback()
@@ -145,20 +148,24 @@ def sample(
 
 @app.command()
 def doctor(
-    notebook: Annotated[
-        Path | None, typer.Argument(metavar="[NOTEBOOK]", help="A notebook to look at before it is handed in.")
+    notebooks: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[NOTEBOOK]...", help="Notebooks to look at before they are handed in."),
     ] = None,
 ) -> None:
-    """Say what is missing or weak on this machine; or what is wrong with a notebook before hand-in."""
-    if notebook is not None:
+    """Say what is missing or weak on this machine and in its lectures; or what is wrong with a notebook before hand-in."""
+    from itertools import chain
+
+    if notebooks:
         from .handin import examine_notebook
         from .settings import load_settings
 
-        findings = examine_notebook(notebook, load_settings().course)
+        course = load_settings().course
+        findings = chain.from_iterable(examine_notebook(path, course) for path in notebooks)
     else:
-        from .doctor import examine_machine
+        from .doctor import examine_lectures, examine_machine
 
-        findings = examine_machine()
+        findings = chain(examine_machine(), examine_lectures(Path.cwd()))
     missing = False
     for finding in findings:
         missing |= finding.level == "missing"

@@ -89,7 +89,7 @@ RAISED = {  # of an error that says so: what is said in place of the general sen
     "bitwise_xor": "In Python `^` is the exclusive or of bits. A power is `**`.",
     "slice() cannot be applied to a 0-dim tensor": NO_AXIS,
     "a 0-d tensor": NO_AXIS,  # len() of, iteration over
-    ".numpy() is not supported for tensor subclasses": "NumPy reads the memory of the CPU only. torch has functions of the "
+    "device type tensor to numpy": "NumPy reads the memory of the CPU only. torch has functions of the "
     "same names, which work wherever the tensor is.",
 }
 CUT_OFF = (
@@ -114,7 +114,7 @@ def _differs(aspect, path, expected, got, next_step="") -> Difference:
 
 # What to look at when not a value but something on the way to it came back.
 NOTHING = "Nothing comes back: end with `return`. What is printed is only shown, and an `if` without its `else` returns nothing."
-NOTHING_THERE = "This part is None: nothing was put there, or it is a gradient that does not exist."
+NOTHING_THERE = "This is None: nothing came back (end with `return`), nothing was put there, or it is a gradient that does not exist."
 SEVERAL = (
     "Several things came back at once, as with a comma behind `return`. `x.max(dim)` and `x.min(dim)` do that, too: their "
     "`.values` are the numbers, their `.indices` the places."
@@ -209,7 +209,7 @@ def _tree(path, expected, got, tolerance):
     if isinstance(expected, SeenFigure):  # what counts of it, same_plot says
         return None if isinstance(got, SeenFigure) else _wrong_type(path, show(expected), got)
     if isinstance(expected, SeenObject):
-        same = isinstance(got, SeenObject) and got == expected
+        same = isinstance(got, SeenObject) and got.type == expected.type and show(got) == show(expected)
         return None if same else _differs("value", path, show(expected), show(got))
     return _scalar(path, expected, got, tolerance)
 
@@ -508,6 +508,10 @@ _PROPERTIES = {
 # ---- showing --------------------------------------------------------------------------------------------------------
 
 
+# the address of an object, and where its class was defined: another one at every run, and in every notebook
+OF_THIS_RUN = re.compile(r" at 0x[0-9a-fA-F]+|(?<=<)(?:[\w<>]+\.)+(?=\w+ object\b)")
+
+
 def show(value, limit: int = 240) -> str:
     """A value as a short text for people: values first, then shape and dtype."""
     text = _show(value)
@@ -529,7 +533,7 @@ def _show(value):
             " and a description of it" if value.alt else ""
         )
     if isinstance(value, SeenObject):
-        return re.sub(r" at 0x[0-9a-fA-F]+", "", value.text)  # an address is another one at every run
+        return OF_THIS_RUN.sub("", value.text)
     if isinstance(value, (list, tuple)):
         inner = ", ".join(_show(item) for item in value[:20]) + (", …" if len(value) > 20 else "")
         return f"[{inner}]" if isinstance(value, list) else f"({inner}{',' if len(value) == 1 else ''})"

@@ -123,6 +123,8 @@ class Exercise:
 
     Attributes:
         function: the reference. Its name is the exercise's id.
+        minutes: what a student needs for it, at a guess.
+        homework: whether it is meant for home; the others are worked on in class.
         properties: what counts besides value, shape, dtype, errors and the inputs after the call.
         driver: how the student's function is called on a case, `driver(function, *case)`; None for `function(*case)`.
             Its text is sent to the student's process, so it stands alone, too.
@@ -141,6 +143,7 @@ class Exercise:
     points: float
     minutes: int
     stars: int
+    homework: bool = False
     concepts: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     properties: tuple[Property, ...] = ()

@@ -5,7 +5,6 @@ from . import preload
 WANTED = (
     "torch",
     "torch._dynamo",
-    "torch._subclasses.fake_tensor",
     "torch.testing",
     "matplotlib.figure",
     "nbformat",

@@ -234,7 +234,7 @@ def _seeds(seed, texts):
 def _data(lecture, folder):
     """The checks hold the visible cases of each exercise and no other."""
     try:
-        exercises, _ = checks.load(folder / checks.FILE)
+        exercises = checks.load(folder / checks.FILE, lecture.name).exercises
     except CourseError as error:
         yield str(error)
         return

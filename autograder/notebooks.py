@@ -56,16 +56,19 @@ def solved(lecture: Lecture) -> NotebookNode:
     for fault in _faults(lecture, cells):
         raise CourseError(f"{lecture.name}: {fault}")
     notebook = nbformat.v4.new_notebook(metadata={"kernelspec": KERNELSPEC, "language_info": LANGUAGE})
-    notebook.cells = [_finished(cell, number, lecture) for number, cell in enumerate(cells, start=1)]
+    filled = {"times": times(lecture, class_minutes(cells))}
+    filled |= {f"card {exercise.id}": card(exercise) for exercise in lecture.exercises}
+    filled |= {f"question {prediction.id}": question(prediction) for prediction in lecture.predictions}
+    notebook.cells = [_finished(cell, number, lecture, filled) for number, cell in enumerate(cells, start=1)]
     return notebook
 
 
-def _finished(cell, number, lecture):
+def _finished(cell, number, lecture, filled):
     graded = nbgrader_metadata(cell, lecture)
     metadata = {key: cell.metadata[key] for key in ("concepts", "facts", "tags", "reason") if key in cell.metadata}
     if graded:
         metadata["nbgrader"] = graded
-    source = _filled(cell.source, lecture) if cell.cell_type == "markdown" else cell.source
+    source = PLACE.sub(lambda place: filled[place[1]], cell.source) if cell.cell_type == "markdown" else cell.source
     new = nbformat.v4.new_code_cell if cell.cell_type == "code" else nbformat.v4.new_markdown_cell
     return new(source, metadata=metadata, id=graded["grade_id"] if graded else f"cell-{number:03}")
 
@@ -98,23 +101,32 @@ def _mark(grade_id, grade=False, solution=False, locked=False, points=None):
     return mark | {"schema_version": 3} | ({"points": points} if grade else {})
 
 
-def _filled(text, lecture):
-    """Markdown with its `{{card ID}}` and `{{question ID}}` lines replaced."""
-    predictions = {prediction.id: prediction for prediction in lecture.predictions}
-
-    def replacement(match):
-        kind, id = match.groups()
-        return card(lecture[id]) if kind == "card" else question(predictions[id])
-
-    return PLACE.sub(replacement, text)
+PLACE = re.compile(r"^\{\{(times|card \S+|question \S+)\}\}$", re.MULTILINE)  # a line that is replaced
+IN_CLASS = re.compile(r"\*\*Instructor, (\d+) minutes")
 
 
-PLACE = re.compile(r"^\{\{(card|question) +(\S+)\}\}$", re.MULTILINE)
+def class_minutes(cells) -> int:
+    """How long the sections of a lecture take in class without its exercises: what the notes for instructors say, together."""
+    notes = [cell.source for cell in cells if "instructor" in cell.metadata.get("tags", [])]
+    return sum(int(minutes) for note in notes for minutes in IN_CLASS.findall(note))
+
+
+def times(lecture: Lecture, in_class: int) -> str:
+    """How long a lecture takes, as Markdown; what its exercises take is the sum of what their cards say."""
+    home = [exercise for exercise in lecture.exercises if exercise.homework]
+    here = sum(exercise.minutes for exercise in lecture.exercises if not exercise.homework)
+    parts = [f"reading, predictions and pictures about {max(5, round(in_class / 5) * 5)} minutes"]
+    parts += [f"exercises in between {here} minutes"]
+    if home:
+        numbers = ", ".join(exercise.number for exercise in home)
+        parts += [f"homework {sum(exercise.minutes for exercise in home)} minutes ({numbers})"]
+    return f"**Time** · {' · '.join(parts)}"
 
 
 def card(exercise: Exercise) -> str:
     """What a student must know before an exercise, as Markdown."""
     minutes = f"about {exercise.minutes} minute{'s' if exercise.minutes != 1 else ''}"
+    minutes += " of homework" if exercise.homework else ""
     points = f"{exercise.points:g} point{'s' if exercise.points != 1 else ''}"
     facts = [f"difficulty {'★' * exercise.stars} ({exercise.stars} of 5)", minutes, points]
     facts += [f"needs {', '.join(exercise.needs)}"] if exercise.needs else []
@@ -253,12 +265,13 @@ def _exercise_faults(exercise, cell, where):
 def _placeholder_faults(lecture, cell, where):
     if cell.cell_type != "markdown":
         return
-    known = {"card": [e.id for e in lecture.exercises], "question": [p.id for p in lecture.predictions]}
-    for kind, id in PLACE.findall(cell.source):
+    known = {"card": [e.id for e in lecture.exercises], "question": [p.id for p in lecture.predictions], "times": [""]}
+    for place in PLACE.findall(cell.source):
+        kind, _, id = place.partition(" ")
         if id not in known[kind]:
-            yield f"{where}: {{{{{kind} {id}}}}}: there is no {id!r}; there are {', '.join(known[kind]) or 'none'}"
+            yield f"{where}: {{{{{place}}}}}: there is no {id!r}; there are {', '.join(known[kind]) or 'none'}"
     if "{{" in PLACE.sub("", cell.source):
-        yield f"{where}: {{{{...}}}} must be {{{{card ID}}}} or {{{{question ID}}}}, alone on its line"
+        yield f"{where}: {{{{...}}}} must be {{{{card ID}}}}, {{{{question ID}}}} or {{{{times}}}}, alone on its line"
 
 
 def _prediction_faults(lecture, cells):

@@ -35,7 +35,7 @@ TEXTS = {
     "same_requires_grad": "whether a gradient is tracked",
     "device_agnostic": "works on any device",
     "small_storage": "keeps no more memory than needed",
-    "no_loops": "no Python loop over elements",
+    "no_loops": "no Python loop over elements, no copy of them to Python or NumPy (`.tolist()`, `.numpy()`)",
     "same_plot": "the figure: {0}",
 }
 

@@ -27,6 +27,10 @@ NO_LOOP = "no Python loop"
 NO_COPY = "no copy of the elements to Python or NumPy"
 NO_CALLS = "no call of a Python function for each element"
 NO_TEXT = "no code inside a text"
+AT_ONCE = (
+    "Let torch work on the whole tensor at once. Refused is a loop over elements in Python, and likewise a copy of them to "
+    "Python or NumPy: .tolist(), .numpy()."
+)
 LOOP_CALLS = {  # method: what is asked for instead
     "tolist": NO_COPY, "numpy": NO_COPY, "map_": NO_CALLS, "apply_": NO_CALLS, "vectorize": NO_CALLS,
 }  # fmt: skip
@@ -94,8 +98,8 @@ def _written(text):
     return found[1] if found else ""
 
 
-def _differs(expected, got):
-    return Difference("source", "your code", expected, got, ASPECTS["source"])
+def _differs(expected, got, next_step=ASPECTS["source"]):
+    return Difference("source", "your code", expected, got, next_step)
 
 
 def _reached(trees, name):
@@ -230,13 +234,13 @@ def _loop(part):
     """The first loop over elements in a part of the code, as a Difference."""
     for node in ast.walk(part):
         if type(node) in LOOPS:
-            return _differs(NO_LOOP, f"{LOOPS[type(node)]} in line {node.lineno}")
+            return _differs(NO_LOOP, f"{LOOPS[type(node)]} in line {node.lineno}", AT_ONCE)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOOP_CALLS:
-            return _differs(LOOP_CALLS[node.func.attr], f".{node.func.attr}() in line {node.lineno}")
+            return _differs(LOOP_CALLS[node.func.attr], f".{node.func.attr}() in line {node.lineno}", AT_ONCE)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in LOOP_BUILTINS:
-            return _differs(LOOP_BUILTINS[node.func.id], f"{node.func.id}() in line {node.lineno}")
+            return _differs(LOOP_BUILTINS[node.func.id], f"{node.func.id}() in line {node.lineno}", AT_ONCE)
         if isinstance(node, (ast.Attribute, ast.ImportFrom)) and (called := _called_again(node)):
-            return _differs(NO_CALLS, f"{called}() in line {node.lineno}")
+            return _differs(NO_CALLS, f"{called}() in line {node.lineno}", AT_ONCE)
     return None
 
 

@@ -13,12 +13,14 @@
 # %% [markdown]
 # # 00 · Start here
 #
-# Ten minutes to get to know the tools. After them you can
+# Get to know the tools, before the first lecture. After this notebook you can
 #
 # 1. run a cell, and tell whether this machine is ready for the course;
 # 2. read what a check answers, ask for a hint, and turn red into green;
 # 3. commit to a prediction before you run a cell;
 # 4. make a tensor of a given shape, value and type, on your own.
+#
+# {{times}}
 #
 # To run a cell, click into it and press **Shift + Enter**. Run the next one now: it loads what this notebook needs.
 
@@ -35,8 +37,9 @@ predict, hint = check.predict, check.hint
 # %% [markdown]
 # ## Is this machine ready?
 #
-# Two lines, and both should say `True`. If one does not, run `autograder doctor` in a terminal: it names what is
-# missing and how to install it. A graphics card is not needed anywhere in this course.
+# Two lines, and both should say `True`. If one does not, put `!"{sys.executable}" -m autograder doctor` into a cell of
+# its own (menu Insert, or the key B) and run it: it names what is missing and how to install it. A graphics card is not
+# needed anywhere in this course.
 
 # %%
 print("Python is new enough:          ", sys.version_info >= (3, 11))
@@ -244,5 +247,5 @@ print(check.progress())
 # Next: **01 · Storage, strides, contiguity**, where you find out what a tensor is made of.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor.** Whole notebook: 10 minutes. If it takes longer, the machines are not ready: look at
+# **Instructor.** If it takes twice the time that stands at its head, the machines are not ready: look at
 # `autograder doctor` before the next lecture.

@@ -14,7 +14,7 @@
 # # 01 · Storage, strides, contiguity
 #
 # A tensor looks like a grid. The computer has no grids: its memory is one long row of numbered cells. This lecture
-# (about 90 minutes, the two four-star exercises extra) is about what stands between the two. After it you can
+# is about what stands between the two. After it you can
 #
 # 1. describe a tensor as storage + offset + sizes + strides + dtype + device;
 # 2. compute in which cell any element lies;
@@ -22,6 +22,8 @@
 # 4. explain why `view` sometimes refuses and when `reshape` copies;
 # 5. measure fairly, and say when the layout of memory matters;
 # 6. budget memory over GPU, RAM and disk.
+#
+# {{times}}
 
 # %% setup=true
 import io
@@ -512,7 +514,7 @@ def can_view(size, stride, new_shape):
 check(can_view)
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes (without 1.7).** Give 1.7 as homework. Common answers: equal numbers of elements (M04),
+# **Instructor, 10 minutes.** Give 1.7 as homework. Common answers: equal numbers of elements (M04),
 # contiguous tensors only. Board: (2, 3, 4) with strides (24, 4, 1) as two islands of 12 cells; a new dimension may
 # not span the water.
 
@@ -789,7 +791,7 @@ m[:, ::2] = -1
 print(m)
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, homework.** Common answers to 1.11: same storage (X-overlaps-1), ranges of cells that cross. Sets of
+# **Instructor, 5 minutes; the exercise is homework.** Common answers to 1.11: same storage (X-overlaps-1), ranges of cells that cross. Sets of
 # cells are fine. Discuss afterwards how to answer without listing cells (two slices in one dimension meet where o₁ +
 # i·s₁ = o₂ + j·s₂ has a solution in range: an equation in whole numbers).
 

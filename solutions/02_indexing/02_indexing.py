@@ -15,7 +15,7 @@
 #
 # Square brackets look harmless. Yet with each pair of them torch decides something that speed, memory and many bugs
 # hang on: does the result look into the same memory as before, or does it get memory of its own? After this lecture
-# (about 90 minutes and 12 exercises) you can
+# you can
 #
 # 1. tell from the index alone whether a result is a **view** or a **copy**;
 # 2. tell the **shape** of a result before you run the line;
@@ -23,6 +23,8 @@
 # 4. spot the two kinds of lost write: places that come **twice**, and **two pairs of brackets** in a row;
 # 5. choose between a mask as an index, `where` and `masked_fill`;
 # 6. say where torch differs from NumPy.
+#
+# {{times}}
 #
 # Run the next cell. Then come three questions on lecture 01, and right after them your first exercise.
 
@@ -106,10 +108,10 @@ check(every_kth_of_last_row)
 #
 # Before you see one at work: what if somebody writes the mask with 1 and 0?
 #
-# {{question P4}}
+# {{question P1}}
 
 # %%
-predict("P4", "b")
+predict("P1", "b")
 
 # %%
 values = torch.arange(3)
@@ -166,7 +168,7 @@ with warnings.catch_warnings(record=True) as caught:
 print(caught[0].category.__name__, "|", str(caught[0].message).split(",")[0])
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 9 minutes.** P4 splits most classes in half; let two people argue before anybody runs the cell. Board:
+# **Instructor, 9 minutes.** P1 splits most classes in half; let two people argue before anybody runs the cell. Board:
 # three boxes, below them T F T and then 1 0 1, with arrows to what is picked. Common answers: the positions instead
 # of the elements, the shape kept with zeros for the rest (and who can tell those from a true 0?), no test for k = 0.
 
@@ -307,10 +309,10 @@ except RuntimeError as error:
 # Rows 0, 1, 3, 4 and 7: no start, stop and step can say that. A list of positions can, or a tensor of them. But then
 # there is no stride for the result either, so torch has to collect the elements into new memory.
 #
-# {{question P1}}
+# {{question P3}}
 
 # %%
-predict("P1", "b")
+predict("P3", "b")
 
 
 # %% concepts=["L-18", "L-19"] facts=["F-18"]
@@ -339,7 +341,7 @@ explore_index(small, indices, write=99)
 # **Rule.** One list, tensor of positions or mask anywhere in the index, and the whole result is a copy.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 6 minutes.** P1 has three questions in one; the wrong answers to `c = b` are about Python, not torch.
+# **Instructor, 6 minutes.** P3 has three questions in one; the wrong answers to `c = b` are about Python, not torch.
 # Ask: "so does `a[[2, 3]] = 0` change a?" It does: on the left of `=` nothing is copied, the index says where to
 # write. Two pairs of brackets in a row are another matter, and come later.
 
@@ -349,10 +351,10 @@ explore_index(small, indices, write=99)
 # Three ways to get row 2. The mask is made with `==` on integers, which is exact; dividing first and comparing floats
 # would only ask for trouble.
 #
-# {{question P3}}
+# {{question P4}}
 
 # %%
-predict("P3", "b")
+predict("P4", "b")
 
 # %% concepts=["L-20"] facts=["F-21"]
 twenty = a[:, 0] == 20
@@ -479,7 +481,7 @@ print("tuple:        ", tuple(small[([0, 1], [0, 1])].shape))
 print("tensor:       ", tuple(small[torch.tensor([[0, 1], [0, 1]])].shape))
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes; the exercise (40) is homework or for the quick ones.** Board: the index `(0, :, [0, 1])`
+# **Instructor, 10 minutes; the exercise is homework or for the quick ones.** Board: the index `(0, :, [0, 1])`
 # below the shape (2, 3, 4), and what each item leaves. Common answers: a size for each list (a grid), the size never
 # moved to the front, a list of bools counted by its length, `(stop - start) // step`, dimensions at the end
 # forgotten, and NumPy asked to do it.
@@ -874,7 +876,7 @@ check(compact)
 # never wait.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 5 minutes to set it, 40 to solve it.** Board: mask, running sum, running sum minus one, and arrows.
+# **Instructor, 5 minutes to set it; solving it is homework.** Board: mask, running sum, running sum minus one, and arrows.
 # Common answers: the others sent to place 0 (which overwrites the first chosen element), one place too far, a result
 # that is as long as x, a loop. Quick ones may look for a second way: a stable sort of the turned mask, or
 # searchsorted in the running sum.
@@ -926,6 +928,6 @@ print(check.progress())
 # gradients that are not finite.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor.** 90 minutes with 2.6 and 2.12 as homework. If time is short, leave out the sections on squares and on
+# **Instructor.** If time is short, leave out the sections on squares and on
 # masks inside; both stand alone. Ask at the end, without notes: "name one index that gives a view and one that
 # copies, and how you would find out".

@@ -288,6 +288,7 @@ def _(x, k):
     points=4,
     minutes=20,
     stars=3,
+    homework=True,
     concepts=["L-23"],
     needs=["multiples_of"],
     properties=[no_loops],
@@ -674,6 +675,7 @@ def _(a, i):
     points=6,
     minutes=40,
     stars=4,
+    homework=True,
     concepts=["L-18", "L-20"],
     needs=["keep_row"],
     properties=[op_budget(0)],
@@ -1834,6 +1836,7 @@ def _(x, mask, story):
     points=6,
     minutes=40,
     stars=4,
+    homework=True,
     concepts=["L-21"],
     needs=["multiples_of", "histogram"],
     properties=[never_calls("index", "masked_select", "nonzero"), op_budget(8)],
@@ -1956,7 +1959,7 @@ def _(x, mask):
     import torch
 
     total = mask.cumsum(0)
-    count = torch.arange(1, int(mask.sum()) + 1)
+    count = torch.arange(1, int(mask.sum()) + 1, device=mask.device)
     return x.gather(0, torch.searchsorted(total, count))
 
 
@@ -2018,19 +2021,15 @@ PREDICTIONS = (
     ),
     prediction(
         "P1",
-        "`a` has shape (10, 10); `b = a[[0, 1, 3, 4, 7], 1:5:3]`, `c = b`, `d = a[5, :]`. Which of them share "
-        "memory with `a`?",
+        "What is `torch.arange(3)[torch.tensor([1, 0, 1])]`?",
         {
-            "a": ("b, c and d", "The list makes b a copy, whatever stands beside it; c is the same tensor as b."),
-            "b": (
-                "only d",
-                "Right: a number and a slice give a view; the list in b's index copies, and c is another name for b.",
+            "a": (
+                "tensor([0, 2])",
+                "That would be the mask [True, False, True]. These are integers: positions 1, 0, 1.",
             ),
-            "c": (
-                "b and d, not c",
-                "c = b copies nothing and makes nothing new: c is b, so both share with a or none does.",
-            ),
-            "d": ("none", "d is made by a number and a slice. Such an index always gives a view."),
+            "b": ("tensor([1, 0, 1])", "Right: integers are positions, so this is element 1, element 0, element 1."),
+            "c": ("an error", "Positions may come twice and in any order; every one is legal here."),
+            "d": ("tensor([0, 0, 2])", "Nothing is multiplied: the integers say which positions to take."),
         },
         "b",
     ),
@@ -2051,6 +2050,24 @@ PREDICTIONS = (
     ),
     prediction(
         "P3",
+        "`a` has shape (10, 10); `b = a[[0, 1, 3, 4, 7], 1:5:3]`, `c = b`, `d = a[5, :]`. Which of them share "
+        "memory with `a`?",
+        {
+            "a": ("b, c and d", "The list makes b a copy, whatever stands beside it; c is the same tensor as b."),
+            "b": (
+                "only d",
+                "Right: a number and a slice give a view; the list in b's index copies, and c is another name for b.",
+            ),
+            "c": (
+                "b and d, not c",
+                "c = b copies nothing and makes nothing new: c is b, so both share with a or none does.",
+            ),
+            "d": ("none", "d is made by a number and a slice. Such an index always gives a view."),
+        },
+        "b",
+    ),
+    prediction(
+        "P4",
         "`a` has shape (10, 10), `mask` has shape (10,) and is True only at position 2. Shapes of `a[mask, :]` "
         "and `a[2, :]`?",
         {
@@ -2064,20 +2081,6 @@ PREDICTIONS = (
             ),
             "c": ("(1, 10) and (1, 10)", "The number 2 removes the row dimension."),
             "d": ("(10, 10) and (10,)", "Only rows where the mask is True are picked."),
-        },
-        "b",
-    ),
-    prediction(
-        "P4",
-        "What is `torch.arange(3)[torch.tensor([1, 0, 1])]`?",
-        {
-            "a": (
-                "tensor([0, 2])",
-                "That would be the mask [True, False, True]. These are integers: positions 1, 0, 1.",
-            ),
-            "b": ("tensor([1, 0, 1])", "Right: integers are positions, so this is element 1, element 0, element 1."),
-            "c": ("an error", "Positions may come twice and in any order; every one is legal here."),
-            "d": ("tensor([0, 0, 2])", "Nothing is multiplied: the integers say which positions to take."),
         },
         "b",
     ),

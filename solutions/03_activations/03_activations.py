@@ -15,7 +15,7 @@
 #
 # A network is made of simple functions of numbers. They look harmless, and most of them have a place where they are
 # not: where a number becomes infinite, a gradient becomes NaN, or a sum runs along the wrong dimension. After this
-# lecture (about 90 minutes and 13 exercises) you can
+# lecture you can
 #
 # 1. tell function, method and **in-place** method apart by what they do to memory;
 # 2. choose between two sides with `where`, and say which **dtype** comes out;
@@ -23,6 +23,8 @@
 # 4. say along which **dimension** a sum is 1, and what softmax does not change under;
 # 5. tell a **module** from its function, and write both;
 # 6. draw a figure that can be read without colours, and even without eyes.
+#
+# {{times}}
 #
 # Run the next cell. Then come three questions on lectures 01 and 02, and right after them your first exercise.
 
@@ -358,7 +360,7 @@ print("with abs, at 0:     ", *value_and_gradient(with_abs, [0.0]))
 print("torch.sigmoid, at 0:", *value_and_gradient(torch.sigmoid, [0.0]))
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 15 minutes; the exercise (20) can be homework.** Board: the chain x → -x → exp → +1 → 1/u, with values
+# **Instructor, 15 minutes; the exercise can be homework.** Board: the chain x → -x → exp → +1 → 1/u, with values
 # below and slopes above for x = -100. Circle 0 and infinity. Common answers: where at the end, clamp(-80, 80) (ask
 # for float16), float64 (ask for -800), abs. Ask: "which of your tests would have found this?" Hardly one that looks
 # at values only.
@@ -752,7 +754,7 @@ right = torch.log_softmax(logits, 1)[0, 0].item()
 print(f"cured: {(torch.softmax(logits, 1)[0, 0] + 1e-9).log().item():.1f}, right: {right:.1f}")
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 8 minutes; the exercise (20) can be homework.** Board: log(a/b) = log a - log b, and under it x - log
+# **Instructor, 8 minutes; the exercise can be homework.** Board: log(a/b) = log a - log b, and under it x - log
 # Σ exp. Common answers: softmax then log, + 1e-9, no minus, the sum instead of the mean, `log_p[:, labels]` (a grid),
 # down the columns. What is the gradient of the loss? Softmax minus one-hot, over n: let them find it with
 # requires_grad.
@@ -861,6 +863,6 @@ print(check.progress())
 # apart step by step.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor.** 90 minutes with 3.5 and 3.11 as homework. If time is short, leave out the figure (3.10) and the
+# **Instructor.** If time is short, leave out the figure (3.10) and the
 # modules (3.8); lecture 04 needs only MyReLU's form. Ask at the end, without notes: "give me an input for which a
 # finite value has a NaN gradient".

@@ -598,6 +598,7 @@ def _(x, b):
     points=5,
     minutes=20,
     stars=3,
+    homework=True,
     concepts=["L-28"],
     needs=["choose"],
     gradient=True,
@@ -1468,11 +1469,15 @@ def _(counter_example, claim, n):
     import torch
 
     x = counter_example(claim, n)
-    if not isinstance(x, torch.Tensor):
-        return x
-    finite = x.is_floating_point() and bool(x.isfinite().all())
-    facts = {"shape": tuple(x.shape), "finite floats": finite, "finite results": False, "the claim fails": False}
-    if tuple(x.shape) != (n,) or not finite:
+    given = isinstance(x, torch.Tensor)
+    facts = {
+        "a tensor": given or x,
+        "shape": tuple(x.shape) if given else None,
+        "finite floats": given and x.is_floating_point() and bool(x.isfinite().all()),
+        "finite results": False,
+        "the claim fails": False,
+    }
+    if facts["shape"] != (n,) or not facts["finite floats"]:
         return facts
     result, moved = x / x.sum(), (x + 1) / (x + 1).sum()
     defined = bool(result.isfinite().all())
@@ -1485,7 +1490,7 @@ def _(counter_example, claim, n):
     else:
         larger = x[:, None] > x[None, :]
         fails = defined and bool((larger & (result[:, None] < result[None, :])).any())
-    return {**facts, "finite results": defined, "the claim fails": fails}
+    return facts | {"finite results": defined, "the claim fails": fails}
 
 
 @counter_example.cases
@@ -2006,6 +2011,7 @@ def _(x, what, values):
     points=5,
     minutes=20,
     stars=3,
+    homework=True,
     concepts=["L-33"],
     needs=["my_softmax"],
     gradient=True,
@@ -2220,10 +2226,12 @@ def _(entropy, logits, temperature):
     import torch
 
     cool = entropy(logits, temperature)
-    warm = entropy(logits, 2 * temperature)
-    if not (isinstance(cool, torch.Tensor) and isinstance(warm, torch.Tensor)):
+    if temperature <= 0:  # legal for nobody: what came is told as it is
         return cool
-    return {"entropy": cool, "grows with the temperature": bool((warm >= cool - 1e-5).all())}
+    warm = entropy(logits, 2 * temperature)
+    compared = isinstance(cool, torch.Tensor) and isinstance(warm, torch.Tensor)
+    grows = compared and bool((warm >= cool - 1e-5).all())
+    return {"entropy": cool, "grows with the temperature": grows}
 
 
 @entropy.cases
@@ -2450,62 +2458,6 @@ PREDICTIONS = (
         "b",
     ),
     prediction(
-        "P4",
-        "`a` has shape (2, 4). Which sums of `torch.softmax(a, dim=0)` are 1?",
-        {
-            "a": (
-                "those of the 2 rows",
-                "dim names the dimension that is summed over. Dimension 0 runs down a column.",
-            ),
-            "b": (
-                "those of the 4 columns",
-                "Right: dimension 0 is summed over, from row to row, so each column has the sum 1.",
-            ),
-            "c": (
-                "that of all 8 numbers",
-                "Softmax works on one slice at a time; there are four of them, with a sum of 1 each.",
-            ),
-        },
-        "b",
-    ),
-    prediction(
-        "P3",
-        "Somebody writes the sigmoid as `1 / (1 + torch.exp(-x))`, in float32. What does it give at x = -100?",
-        {
-            "a": (
-                "value 0, gradient 0",
-                "So it should be. But the gradient is found step by step, and a step on the way is infinite.",
-            ),
-            "b": (
-                "value 0, gradient NaN",
-                "Right: exp(100) is infinite. 1 / infinity is 0, but the gradient multiplies 0 by infinity.",
-            ),
-            "c": ("value NaN, gradient NaN", "The value is fine: 1 divided by infinity is 0."),
-            "d": ("an error, because exp overflows", "Floating point does not raise: it goes on with infinity."),
-        },
-        "b",
-    ),
-    prediction(
-        "P5",
-        "Which of these equals `softmax(x)`, for x = [1, 2, 3]?",
-        {
-            "a": (
-                "softmax(x + 100) only",
-                "Right: a constant cancels in the quotient. A factor does not: it changes the differences.",
-            ),
-            "b": (
-                "softmax(2 * x) only",
-                "Twice the numbers are twice the differences, and exp turns those into other ratios.",
-            ),
-            "c": (
-                "both",
-                "A constant cancels, a factor does not. Dividing by the plain sum would have it the other way round.",
-            ),
-            "d": ("neither", "exp(x + 100) is exp(x) times exp(100), above and below the line: that cancels."),
-        },
-        "a",
-    ),
-    prediction(
         "P1",
         "`x = torch.tensor([-1., 2.])`, then `y = F.relu(x, inplace=True)`. What is `x` now?",
         {
@@ -2530,5 +2482,61 @@ PREDICTIONS = (
             ),
         },
         "b",
+    ),
+    prediction(
+        "P3",
+        "Somebody writes the sigmoid as `1 / (1 + torch.exp(-x))`, in float32. What does it give at x = -100?",
+        {
+            "a": (
+                "value 0, gradient 0",
+                "So it should be. But the gradient is found step by step, and a step on the way is infinite.",
+            ),
+            "b": (
+                "value 0, gradient NaN",
+                "Right: exp(100) is infinite. 1 / infinity is 0, but the gradient multiplies 0 by infinity.",
+            ),
+            "c": ("value NaN, gradient NaN", "The value is fine: 1 divided by infinity is 0."),
+            "d": ("an error, because exp overflows", "Floating point does not raise: it goes on with infinity."),
+        },
+        "b",
+    ),
+    prediction(
+        "P4",
+        "`a` has shape (2, 4). Which sums of `torch.softmax(a, dim=0)` are 1?",
+        {
+            "a": (
+                "those of the 2 rows",
+                "dim names the dimension that is summed over. Dimension 0 runs down a column.",
+            ),
+            "b": (
+                "those of the 4 columns",
+                "Right: dimension 0 is summed over, from row to row, so each column has the sum 1.",
+            ),
+            "c": (
+                "that of all 8 numbers",
+                "Softmax works on one slice at a time; there are four of them, with a sum of 1 each.",
+            ),
+        },
+        "b",
+    ),
+    prediction(
+        "P5",
+        "Which of these equals `softmax(x)`, for x = [1, 2, 3]?",
+        {
+            "a": (
+                "softmax(x + 100) only",
+                "Right: a constant cancels in the quotient. A factor does not: it changes the differences.",
+            ),
+            "b": (
+                "softmax(2 * x) only",
+                "Twice the numbers are twice the differences, and exp turns those into other ratios.",
+            ),
+            "c": (
+                "both",
+                "A constant cancels, a factor does not. Dividing by the plain sum would have it the other way round.",
+            ),
+            "d": ("neither", "exp(x + 100) is exp(x) times exp(100), above and below the line: that cancels."),
+        },
+        "a",
     ),
 )

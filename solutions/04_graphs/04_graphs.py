@@ -14,7 +14,7 @@
 # # 04 · Derivatives, chain rule, graphs
 #
 # Which way to turn a million knobs so that a loss goes down? The derivative says it, for all of them at once, and torch
-# finds it while you look on. In this lecture you look inside. After it (about 120 minutes and 12 exercises) you can
+# finds it while you look on. In this lecture you look inside. After it you can
 #
 # 1. say what a **derivative** is, approximate one, and say when rounding spoils it;
 # 2. run a computation **forward** and then **backward** by hand, with the chain rule;
@@ -23,6 +23,8 @@
 # 5. **accumulate** and clear gradients on purpose;
 # 6. **log** graphs and numbers for TensorBoard, and read them there;
 # 7. understand the two errors of in-place writes, and repair them.
+#
+# {{times}}
 #
 # Run the next cell. Then come three questions on the lectures before, and right after them your first exercise.
 
@@ -463,7 +465,7 @@ check(graph_nodes)
 print([type(node).__name__ for node in graph_nodes(shared * shared.exp())])
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 12 minutes; good homework.** Board: the diamond, and a stack on which a node is pushed twice, once
+# **Instructor, 12 minutes; the exercise is good homework.** Board: the diamond, and a stack on which a node is pushed twice, once
 # "open" and once "inputs done". Common answers: breadth first and turned round (ask for a node that is both near and
 # far), recursion, no set of seen nodes: how many visits do nine squarings in a row take?
 
@@ -554,7 +556,7 @@ print(f"sin(log(x² + 1)) at 1: {result.data:.4f}, derivative {one.grad:.4f}")
 # The same 0.7692. What you have written is, in small, what torch does in large.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 5 minutes to set it, 40 to solve it.** Board: the diamond a·a + a with a slope on each edge; add the two
+# **Instructor, 5 minutes to set it; solving it is homework.** Board: the diamond a·a + a with a slope on each edge; add the two
 # ways. Common answers: = in place of += (right on every chain, wrong on the first diamond), a queue instead of a
 # topological order, recursion. Ask quick ones for `__neg__`, `exp`, and a second derivative.
 
@@ -894,7 +896,7 @@ story = {f"layer{n}": torch.full((3, 4), size) for n, size in enumerate((1e-6, 2
 print(vanishing_layer(story, fresh_run("story")))
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 12 minutes.** Let the class look at the run "deep" under Time Series and Histograms first and argue.
+# **Instructor, 12 minutes; the exercise can be homework.** Let the class look at the run "deep" under Time Series and Histograms first and argue.
 # Board: four bars, two of them tiny; who is guilty, the smallest or its neighbour? Common answers: the smallest, the
 # search from the input, a mean in which signs cancel, one tag for all layers, no step.
 
@@ -982,6 +984,6 @@ print(check.progress())
 # Next: **05 · MaskedTensor**. What is the gradient of something that is not there?
 
 # %% [markdown] tags=["instructor"]
-# **Instructor.** 120 minutes with 4.6, 4.7 and 4.11 as homework. If time is short, leave out the detective story and
+# **Instructor.** If time is short, leave out the detective story and
 # the Function of your own; both stand alone. Ask at the end, without notes: "why are gradients added, and when must
 # you clear them?"

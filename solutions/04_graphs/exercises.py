@@ -757,6 +757,7 @@ def _(tensors):
     points=4,
     minutes=20,
     stars=3,
+    homework=True,
     concepts=["L-40", "L-43"],
     needs=["leaf_report"],
     visible=8,
@@ -786,6 +787,8 @@ def graph_nodes(t):
 
 @graph_nodes.call
 def _(graph_nodes, formula):
+    import re
+
     import torch
 
     def chained(x, n):
@@ -801,10 +804,13 @@ def _(graph_nodes, formula):
     x, y = (torch.tensor([value], requires_grad=True) for value in (1.0, 2.0))
     t = eval(formula, {"x": x, "y": y, "plain": torch.ones(1), "chained": chained, "doubled": doubled})
     nodes = graph_nodes(t)
-    if not isinstance(nodes, (list, tuple)) or not all(hasattr(node, "next_functions") for node in nodes):
+    listed = isinstance(nodes, (list, tuple))
+    if not listed or not all(hasattr(node, "next_functions") for node in nodes):
         return {
-            "a list of nodes": False,
-            "it is": [str(node) for node in nodes][:5] if hasattr(nodes, "__iter__") else nodes,
+            "a list of nodes": [re.sub(" at 0x[0-9a-f]+", "", str(node)) for node in nodes][:5] if listed else nodes,
+            "each node once": False,
+            "names, sorted": None,
+            "each node after its inputs": False,
         }
     place = {node: i for i, node in reversed(list(enumerate(nodes)))}
     inputs = [(place.get(earlier, -1), i) for i, node in enumerate(nodes) for earlier, _ in node.next_functions]
@@ -983,6 +989,7 @@ def _(t):
     points=6,
     minutes=40,
     stars=4,
+    homework=True,
     concepts=["L-40", "L-41", "L-42"],
     needs=["derivative", "graph_nodes"],
     forbidden=["torch"],
@@ -1828,7 +1835,17 @@ def _(log_square, x):
 
     x = x.detach().clone().requires_grad_()
     value = log_square(x)
-    weights = torch.arange(1.0, x.numel() + 1, dtype=x.dtype).reshape(x.shape)
+    if not isinstance(value, torch.Tensor) or value.shape != x.shape or not value.requires_grad:
+        checks = {"gradcheck": False, "gradgradcheck": False} if x.numel() else {}
+        return {
+            "value": value.detach() if isinstance(value, torch.Tensor) else value,
+            "one node, and x below it": False,
+            "gradient": None,
+            "second derivative": None,
+            **checks,
+            "a write to what is saved is noticed": False,
+        }
+    weights = torch.arange(1.0, x.numel() + 1, dtype=x.dtype, device=x.device).reshape(x.shape)
     below = [getattr(node, "variable", None) is x for node, _ in value.grad_fn.next_functions] if value.grad_fn else []
     seen = {"value": value.detach(), "one node, and x below it": below == [True]}
     (first,) = torch.autograd.grad((value * weights).sum(), x, create_graph=True)
@@ -2164,7 +2181,8 @@ def _(logged_graphs, x):
         for path in [] if left_open else sorted(folder.rglob("*tfevents*"), key=lambda path: (len(path.name), path)):
             with path.open("rb") as file:
                 runs.setdefault(path.parent.relative_to(folder).as_posix(), []).append(file.read(1 << 20))
-        return {"writers left open": len(left_open), "runs": runs}
+        folders = ", ".join(sorted(runs)) or "none"
+        return {"writers left open": len(left_open), "folders with runs": folders, "runs": runs}
 
 
 @logged_graphs.cases
@@ -2376,6 +2394,7 @@ def _(x, folder):
     points=4,
     minutes=20,
     stars=3,
+    homework=True,
     concepts=["L-44"],
     needs=["logged_graphs"],
     reads="event_files",
@@ -2427,7 +2446,8 @@ def _(vanishing_layer, gradients):
         for path in [] if left_open else sorted(folder.rglob("*tfevents*"), key=lambda path: (len(path.name), path)):
             with path.open("rb") as file:
                 runs.setdefault(path.parent.relative_to(folder).as_posix(), []).append(file.read(1 << 20))
-        return {"the layer": answer, "writers left open": len(left_open), "runs": runs}
+        folders = ", ".join(sorted(runs)) or "none"
+        return {"the layer": answer, "writers left open": len(left_open), "folders with runs": folders, "runs": runs}
 
 
 @vanishing_layer.cases
@@ -2649,7 +2669,7 @@ def _(gradients, folder):
         for step in range(len(rows)):
             size = (rows[step] ** 2).sum().sqrt().item()
             writer.add_scalar("gradient/" + layer, size, step)
-            writer.add_histogram("gradient/" + layer, rows[step].numpy(), step)
+            writer.add_histogram("gradient/" + layer, rows[step].cpu().numpy(), step)
         if above is not None and answer is None and size * 100 < above:
             answer = layer
         above = size
@@ -2864,6 +2884,30 @@ PREDICTIONS = (
         "c",
     ),
     prediction(
+        "P1",
+        "The limit for f(x) = x²: what is ((x + h)² - x²) / h, for h that is not 0?",
+        {
+            "a": (
+                "2x + h",
+                "Right: x² goes away, and 2xh + h² is left; divided by h that is 2x + h. As h goes to 0: 2x.",
+            ),
+            "b": ("2x", "That is the limit. Before h goes to 0 there is still something left of it."),
+            "c": ("h", "(x + h)² is x² + 2xh + h². The middle part must not get lost."),
+            "d": ("0", "The numerator goes to 0, but so does the denominator. Divide first, then take the limit."),
+        },
+        "a",
+    ),
+    prediction(
+        "P2",
+        "In float32, at x = 1, what is ((x + h)² - x²) / h for h = 1e-8? The derivative is 2.",
+        {
+            "a": ("2.00000001", "By algebra, yes. But 1 + 1e-8 is not a float32: seven digits are not enough."),
+            "b": ("0", "Right: 1 + 1e-8 is rounded to 1, so the difference is 0."),
+            "c": ("close to 2, better than for h = 1e-4", "That is what the limit promises, and what rounding breaks."),
+        },
+        "b",
+    ),
+    prediction(
         "P3",
         "`x = torch.tensor([1.0], requires_grad=True)`, `g = x * x + 1`, `h = torch.log(g)`, `k = torch.sin(h)`, and "
         "`p = torch.ones(2) * 3`. Which of them are leaves (`is_leaf`)?",
@@ -2920,30 +2964,6 @@ PREDICTIONS = (
                 "an error",
                 "Reading it is allowed. You get None and a warning that tells what to do: retain_grad().",
             ),
-        },
-        "b",
-    ),
-    prediction(
-        "P1",
-        "The limit for f(x) = x²: what is ((x + h)² - x²) / h, for h that is not 0?",
-        {
-            "a": (
-                "2x + h",
-                "Right: x² goes away, and 2xh + h² is left; divided by h that is 2x + h. As h goes to 0: 2x.",
-            ),
-            "b": ("2x", "That is the limit. Before h goes to 0 there is still something left of it."),
-            "c": ("h", "(x + h)² is x² + 2xh + h². The middle part must not get lost."),
-            "d": ("0", "The numerator goes to 0, but so does the denominator. Divide first, then take the limit."),
-        },
-        "a",
-    ),
-    prediction(
-        "P2",
-        "In float32, at x = 1, what is ((x + h)² - x²) / h for h = 1e-8? The derivative is 2.",
-        {
-            "a": ("2.00000001", "By algebra, yes. But 1 + 1e-8 is not a float32: seven digits are not enough."),
-            "b": ("0", "Right: 1 + 1e-8 is rounded to 1, so the difference is 0."),
-            "c": ("close to 2, better than for h = 1e-4", "That is what the limit promises, and what rounding breaks."),
         },
         "b",
     ),

@@ -15,7 +15,7 @@
 #
 # Real data has holes: sequences of different length, sensors that failed, labels nobody has given. Fill a hole with 0
 # and it becomes a number; fill it with NaN and it spreads. In this lecture the hole is part of the tensor. After it
-# (about 100 minutes and 12 exercises) you can
+# you can
 #
 # 1. **construct, read and convert** masked data;
 # 2. tell a gradient of **0** from one that is **NaN** and from one that is **undefined**;
@@ -24,6 +24,8 @@
 # 5. **reduce** what is there: means, extremes, positions, also where nothing is there;
 # 6. **train** on incomplete data, prove that what is hidden does not matter, and name what PyTorch's own prototype
 #    cannot do.
+#
+# {{times}}
 #
 # ## From lectures 02 to 04
 #
@@ -609,10 +611,10 @@ print("torch.masked.softmax, second column:       ", torch.masked.softmax(scores
 # `F.scaled_dot_product_attention` and the module `nn.MultiheadAttention`, which with `need_weights=True` also hands out
 # the weights.
 #
-# {{question P4}}
+# {{question P3}}
 
 # %%
-predict("P4", "a")
+predict("P3", "a")
 
 # %% concepts=["O-16"] facts=["F-45"]
 torch.manual_seed(0)
@@ -730,7 +732,7 @@ show_figure(*training_figure(naive, safe))
 # empty row are NaN, and on the way back 0 times NaN reaches the factor that all stations share.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 15 minutes; the exercise (20) can be homework.** Board: a row of boxes with -∞ in all of them; what is
+# **Instructor, 15 minutes; the exercise can be homework.** Board: a row of boxes with -∞ in all of them; what is
 # exp, what is the sum? Common answers: nan_to_num at the end (ask for a NaN that counts), -1e9 (what are the weights of
 # an empty row?), softmax times mask (do they sum to 1?). The story: ask *why* a loss that leaves the row out is not
 # enough, before they read it.
@@ -761,10 +763,10 @@ print("torch.mean(masked) ", round(torch.mean(masked_tensor(y, y != 0)).item(), 
 # %% [markdown] concepts=["O-19"]
 # And if nothing is there?
 #
-# {{question P3}}
+# {{question P4}}
 
 # %%
-predict("P3", "d")
+predict("P4", "d")
 
 # %% concepts=["O-19"]
 empty = torch.full((4,), float("nan"))
@@ -886,7 +888,7 @@ check(argmin_of_counted)
 # %% [markdown] tags=["instructor"]
 # **Instructor, 15 minutes for the three.** Board: a table with operation and identity; let them fill it (and, or, gcd
 # for quick ones). Common answers: 5.7 divides by all, fills before subtracting, n - 1; 5.8 fills with 0, or with
-# infinity for integers, or forgets dtype= in prod; 5.9 counts positions among what counts. P3: many say 0.
+# infinity for integers, or forgets dtype= in prod; 5.9 counts positions among what counts. P4: many say 0.
 
 # %% [markdown] concepts=["O-04", "O-06"]
 # ## Find the leak
@@ -1061,7 +1063,7 @@ print("converted:", w.grad)
 why("SGD, Adagrad, clip_grad_norm_ on masked gradients")
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 12 minutes; the exercise (20) can be homework.** Board: the sum of squares with two holes; where does a
+# **Instructor, 12 minutes; the exercise can be homework.** Board: the sum of squares with two holes; where does a
 # NaN enter, and where must it be stopped? Common answers: where around the square (M21), mask.numel() as divisor, an
 # early return of a constant 0 (no gradient: backward fails on the one empty batch of the night), .mean() of an empty
 # selection. Ask what the 0-filled line has learnt.
@@ -1152,7 +1154,7 @@ for said, make in {"prototype": torch.masked.masked_tensor, "ours": masked_tenso
     print(f"{said}: {len(operations) - len(lacking)} of {len(operations)} work; lacking: {' '.join(lacking) or 'none'}")
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 8 minutes; the exercise (20) can be homework.** Board: two MaskedTensors with arrows to *one* mask;
+# **Instructor, 8 minutes; the exercise can be homework.** Board: two MaskedTensors with arrows to *one* mask;
 # what would happen to the other, if it were written to? Common answers: a clone of the row, m[i] = values (refused),
 # m returned (row still hidden), all ones as a mask (other rows' junk becomes data), arange == i with a negative i.
 
@@ -1188,6 +1190,6 @@ print(check.progress())
 # different things.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor.** 100 minutes with 5.6, 5.11 and 5.12 as homework. If time is short, leave out 5.3 (it is 5.2 again) and
+# **Instructor.** If time is short, leave out 5.3 (it is 5.2 again) and
 # 5.8; lecture 07 needs 5.4, 5.10 and masked gradients. Ask at the end, without notes: "give me an example of a gradient
 # of 0, of NaN and of one that is undefined."

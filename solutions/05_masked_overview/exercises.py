@@ -507,16 +507,15 @@ def _(quotients, x, divisor):
     import torch
 
     found = quotients(x, divisor)
-    if not isinstance(found, (tuple, list)) or len(found) != 3:
-        return found
+    three = isinstance(found, (tuple, list)) and len(found) == 3
 
     def slope(t):
         if not isinstance(t, torch.Tensor) or not t.requires_grad:
             return None
         return torch.autograd.grad(t.sum(), x, retain_graph=True, allow_unused=True)[0]
 
-    told = {}
-    for name, t in zip(("indexed", "safe", "masked"), found, strict=True):
+    told = {"three results (indexed, safe, masked)": three or found}
+    for name, t in zip(("indexed", "safe", "masked"), found if three else (None, None, None), strict=True):
         told[name], told[f"gradient of x by {name}"] = t, slope(t)
     return told
 
@@ -846,6 +845,7 @@ def _(a, b):
     points=5,
     minutes=20,
     stars=3,
+    homework=True,
     concepts=["O-16"],
     gradient=True,
     properties=[gradient, finite_gradient, no_loops],
@@ -1723,6 +1723,7 @@ def _(m):
     points=5,
     minutes=20,
     stars=3,
+    homework=True,
     concepts=["O-06", "O-07"],
     needs=["sum_without_nan", "mean_and_variance"],
     gradient=True,
@@ -1902,6 +1903,7 @@ def _(prediction, target, mask):
     points=5,
     minutes=20,
     stars=3,
+    homework=True,
     concepts=["O-05"],
     properties=[no_loops],
     visible=6,
@@ -2149,20 +2151,6 @@ PREDICTIONS = (
     ),
     prediction(
         "P3",
-        "`torch.mean` of a MaskedTensor in which everything is masked: what comes out?",
-        {
-            "a": ("nan", "That is what torch.nanmean says. It could mean anything: nothing there, or a broken number."),
-            "b": ("0", "A sum of nothing may be 0. A mean of nothing is not a number at all."),
-            "c": ("an error", "No: an empty slice among a thousand full ones must not stop the computation."),
-            "d": (
-                "a masked number, printed as --",
-                "Right: it is marked as unspecified, and stays so in what is computed from it.",
-            ),
-        },
-        "d",
-    ),
-    prediction(
-        "P4",
         "`nn.MultiheadAttention` on a sequence that is all padding. When does NaN come out?",
         {
             "a": (
@@ -2177,6 +2165,20 @@ PREDICTIONS = (
             "d": ("never", "One of the two paths has learnt to give 0. The other has not."),
         },
         "a",
+    ),
+    prediction(
+        "P4",
+        "`torch.mean` of a MaskedTensor in which everything is masked: what comes out?",
+        {
+            "a": ("nan", "That is what torch.nanmean says. It could mean anything: nothing there, or a broken number."),
+            "b": ("0", "A sum of nothing may be 0. A mean of nothing is not a number at all."),
+            "c": ("an error", "No: an empty slice among a thousand full ones must not stop the computation."),
+            "d": (
+                "a masked number, printed as --",
+                "Right: it is marked as unspecified, and stays so in what is computed from it.",
+            ),
+        },
+        "d",
     ),
     prediction(
         "P5",

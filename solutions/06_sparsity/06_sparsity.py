@@ -14,8 +14,7 @@
 # # 06 · Sparsity
 #
 # Who rated which film, which word stands in which text, who follows whom: tables with millions of cells, and next to
-# nothing in them. Torch can store such a table without its zeros. After this lecture (about 90 minutes and 11
-# exercises, of which 6.7, 6.9 and 6.11 make good homework) you can
+# nothing in them. Torch can store such a table without its zeros. After this lecture you can
 #
 # 1. build the layouts **COO** and **CSR** by hand, and read them;
 # 2. say what it means when a place is stored **twice**, and put it right;
@@ -23,6 +22,8 @@
 # 4. tell which operations **keep a tensor sparse**, and write ones that never make it dense;
 # 5. keep apart three things that look alike: **zero**, **missing** and **not stored**;
 # 6. build masks in sparse layouts, and say where torch's support ends.
+#
+# {{times}}
 #
 # Run the next cell. Then come three questions on earlier lectures, and right after them your first exercise.
 
@@ -612,7 +613,7 @@ show_figure(fig, alt)
 # the next lecture is about what an optimiser can do with it.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 12 minutes; the exercise (20) can be homework.** Board: one row of A above w, lines from each entry down
+# **Instructor, 12 minutes; the exercise can be homework.** Board: one row of A above w, lines from each entry down
 # to its word. Common answers to 6.7: a dense matrix in between, `sparse_csr_tensor(...) @ x` (right, but fat on the way
 # back: praise it, then show the number), `x[rows]`. Ask: which of the three steps makes the gradient of x dense?
 
@@ -777,7 +778,7 @@ def by_structure(s):
 check(by_structure)
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 8 minutes; the exercise (15) can be homework.** The line `grad.to_dense() != 0` comes back in lecture
+# **Instructor, 8 minutes; the exercise can be homework.** The line `grad.to_dense() != 0` comes back in lecture
 # 07, where it loses an update: keep the sentence "numbers never do" on the board. Common answers to 6.9: exactly this
 # line, a mask that stores False for zeros, always COO, no coalesce.
 
@@ -961,7 +962,7 @@ for name, call in calls.items():
 # MaskedTensor, and the subject of the next lecture: keep **what is specified** apart from **how it is stored**.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 8 minutes; the exercise (15) can be homework.** Board: a 4 × 4 matrix, tiles drawn over it in colour and
+# **Instructor, 8 minutes; the exercise can be homework.** Board: a 4 × 4 matrix, tiles drawn over it in colour and
 # hatching. Common answers to 6.11: reshape(rows // b, columns // b, b, b) (runs of memory, not tiles: good for a
 # question back to lecture 01), fill as the density of the whole, the borders of CSR. Numbers for those who doubt: 16 ×
 # 16 tiles on a GPU are full or nothing.
@@ -996,6 +997,6 @@ print(check.progress())
 # the difference between that and zero.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor.** 90 minutes with 6.7, 6.9 and 6.11 as homework. If time is short, leave out blocks (6.11) and the
+# **Instructor.** If time is short, leave out blocks (6.11) and the
 # timing; lecture 07 needs coalescing (6.4), masks from structure (6.9) and the sentence on storage and meaning. Ask at
 # the end, without notes: "three cells print as 0; what may each of them be?"

@@ -1192,6 +1192,7 @@ def _(f, s):
     points=5,
     minutes=20,
     stars=3,
+    homework=True,
     concepts=["S-04"],
     needs=["row_sums"],
     properties=[op_budget(200), copy_budget(ROOM), no_loops],  # a loop over 64 rows takes a thousand
@@ -1521,6 +1522,7 @@ def _(indices, values, specified, shape):
     points=5,
     minutes=15,
     stars=3,
+    homework=True,
     concepts=["S-09", "S-11"],
     needs=["coo_masked", "on_entries"],
     properties=[never_calls("to_dense"), copy_budget(ROOM)],
@@ -1949,6 +1951,7 @@ def _(m, layout):
     points=4,
     minutes=15,
     stars=3,
+    homework=True,
     concepts=["A-09"],
     needs=["layout_bytes"],
     properties=[no_loops],

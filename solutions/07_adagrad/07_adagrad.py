@@ -16,8 +16,7 @@
 # A table of a million words, and a sentence of ten. After one step of training, ten rows have a gradient and all the
 # others have *none*. None is not zero, and this lecture is about the difference: in what an optimiser computes, in
 # what it writes, and in what it costs. You need masks (lecture 05), sparse layouts (06), and from the earlier ones
-# in-place writing, indices and `backward`. After it (about 90 minutes in class; 7.3 and 7.7, 50 minutes more, are
-# homework for most) you can
+# in-place writing, indices and `backward`. After it you can
 #
 # 1. **derive** Adagrad's step and write it for plain tensors;
 # 2. write it for a **sparse** gradient, and say why duplicates are added before they are squared;
@@ -25,6 +24,8 @@
 # 4. tell three meanings of a **zero** apart, and where **eps** matters;
 # 5. **train** an embedding in which only used rows move, and say what stock optimisers do with masked gradients;
 # 6. **measure** what elegance costs.
+#
+# {{times}}
 
 # %% setup=true
 import warnings
@@ -332,7 +333,7 @@ check(sparse_step)
 # `coalesce()`, use the private names, and one of two gradients of a word is lost, without any error.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 15 minutes; the exercise (20) can be homework.** Cover the right column of the table and ask for each
+# **Instructor, 15 minutes; the exercise can be homework.** Cover the right column of the table and ask for each
 # line. Common answers: `state_sum.sqrt()` of everything (right, and as expensive as the dense step: the check counts
 # bytes), `state = state_sum[at]` and writing into the copy (lecture 02), `values().mul_()` (writes into the gradient of
 # the caller), no coalesce.
@@ -656,7 +657,7 @@ check(any_layout_step)
 # and so would everybody who writes an optimiser. That is the price of asking storage for meaning.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 5 minutes; the exercise (30) is homework for most.** Board: crow = 0, 1, 3; which rows do the three
+# **Instructor, 5 minutes; the exercise is homework for most.** Board: crow = 0, 1, 3; which rows do the three
 # entries belong to? Common answers: row starts as row numbers, empty rows left out (ask for a matrix with an empty
 # first row), rows and columns exchanged, to_dense().
 
@@ -1083,6 +1084,6 @@ print(check.progress())
 # differently from MaskedTensor, and reductions have rules of their own.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor.** 90 minutes with 7.3 and 7.7 as homework. If time is short, leave out layouts (7.7) and the claims on
+# **Instructor.** If time is short, leave out layouts (7.7) and the claims on
 # eps (7.9); lecture 08 needs only masked_step and the three zeros. Ask at the end, without notes: "name a line of code
 # in which a missing gradient and a zero gradient differ".

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from IPython.core.interactiveshell import InteractiveShell
 
 from autograder import check as check_module
 from autograder import checks, checks_writer
@@ -196,12 +197,78 @@ def test_an_error_outside_of_the_function_is_not_said_to_be_in_it(shown):
     assert "in your code" not in rows and rows["next step"] == check_module.OUTSIDE
 
 
-def test_a_missing_checks_file_says_where_it_belongs(tmp_path):
-    with pytest.raises(CourseError, match="its own folder"):
+def with_(**changed):
+    return json.dumps(json.loads(TEXT) | changed)
+
+
+SPOILT = {  # what stands in checks.json, and what is said of it
+    "missing": (None, "checks.json is not in"),
+    "empty": ("", "damaged or cut short"),
+    "cut short": (TEXT[: len(TEXT) // 2], "damaged or cut short"),
+    "a page of a login": ("<!doctype html><html></html>", "damaged or cut short"),
+    "not an object": ("[]", "damaged or cut short"),
+    "no text": ("\udcff", "damaged or cut short"),
+    "nested too deeply": ("[" * 100_000, "damaged or cut short"),
+    "a case cut short": (TEXT.replace('"question": "', '"question": "AAAA'), "damaged or cut short"),
+    "without exercises": (with_(exercises=None), "damaged or cut short"),
+    "predictions of another kind": (with_(predictions=["P1"]), "damaged or cut short"),
+    "of the first version": (json.dumps({k: v for k, v in json.loads(TEXT).items() if k != "format"}), "has format 1"),
+    "of a later version": (with_(format=99), "has format 99, and the autograder installed here reads format"),
+    "of another lecture": (with_(lecture="03_activations"), "belongs to lecture 03_activations, not to 02_indexing"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), SPOILT.values(), ids=SPOILT)
+def test_without_its_checks_the_setup_cell_answers_in_one_sentence_what_to_do(tmp_path, text, said, capsys):
+    if text is not None:
+        (tmp_path / checks.FILE).write_text(text, encoding="utf-8", errors="surrogateescape")
+    shell = InteractiveShell(colors="nocolor")
+    shell.run_cell(f"from autograder.check import Checker\ncheck = Checker('02_indexing', {str(tmp_path)!r})")
+    shown = capsys.readouterr().out.strip()
+    assert said in shown and str(tmp_path) in shown and len(shown.splitlines()) == 1
+    assert "fetch the folder of lecture 02_indexing again" in shown and "Traceback" not in shown
+    with pytest.raises(CourseError):
         Checker("02_indexing", tmp_path)
-    (tmp_path / checks.FILE).write_text("{")
-    with pytest.raises(CourseError, match="damaged"):
-        Checker("02_indexing", tmp_path)
+
+
+@pytest.fixture
+def with_prose(tmp_path, shown):
+    """The checks of a lecture with a written answer; a function that gives it hints, too."""
+    tiny = load_lecture("10_tiny", Path(__file__).parent / "fixtures" / "solutions")
+    data = json.loads(checks_writer.to_json(tiny))
+
+    def checker(*hints):
+        data["written"][0]["hints"] = list(hints) or data["written"][0]["hints"]
+        (tmp_path / checks.FILE).write_text(json.dumps(data), encoding="utf-8")
+        return Checker("10_tiny", tmp_path)
+
+    return checker
+
+
+def test_a_hint_for_a_written_answer_says_that_a_person_reads_it(with_prose, shown):
+    with_prose().hint("why_copies")
+    assert "Exercise 10.3  why_copies" in repr(shown[-1]) and "written answer" in repr(shown[-1])
+    assert check_module.NO_HINTS in repr(shown[-1]) and "by hand" in repr(shown[-1])
+
+
+def test_a_written_answer_that_has_hints_gives_them_one_at_a_time(with_prose, shown):
+    check = with_prose("Think of memory.", "Think of strides.")
+    check.hint("why_copies")
+    assert "hint 1 of 2" in repr(shown[-1]) and "strides" not in repr(shown[-1]) and "by hand" in repr(shown[-1])
+    check.hint("why_copies")
+    assert "hint 2 of 2  Think of strides." in repr(shown[-1]) and check_module.NO_HINTS not in repr(shown[-1])
+
+
+def test_a_check_of_a_written_answer_says_that_there_is_none(with_prose):
+    with pytest.raises(UsageError, match=r"why_copies \(exercise 10.3\) is a written answer, graded by hand"):
+        with_prose()("why_copies")
+
+
+def test_of_a_written_answer_neither_rubric_nor_model_answer_is_released():
+    tiny = load_lecture("10_tiny", Path(__file__).parent / "fixtures" / "solutions")
+    (prose,) = (e for e in tiny.exercises if e.written)
+    text = checks_writer.to_json(tiny)
+    assert json.dumps(prose.rubric)[1:-1] not in text and json.dumps(prose.model_answer)[1:-1] not in text
 
 
 def test_student_text_is_escaped():

@@ -9,7 +9,7 @@ from autograder import judge, probe
 from autograder.exercises import case_seed, load_lecture
 from autograder.properties import no_loops
 from autograder.records import FAILURES, Reply
-from autograder.source_rules import broken_rule
+from autograder.source_rules import LOOP_CALLS, NO_COPY, broken_rule
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 
@@ -136,6 +136,17 @@ REFUSED = {  # a line of an answer, and what its refusal has to name
 def test_a_loop_is_refused_by_the_name_of_what_it_is(line):
     found = broken_rule([f"def f(x):\n    {line}"], "f", [no_loops])
     assert found.expected == REFUSED[line] and found.got.endswith("in line 2")
+
+
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_is_refused_as_a_loop_is_told_that_a_copy_is_refused_as_well(line):
+    next_step = broken_rule([f"def f(x):\n    {line}"], "f", [no_loops]).next_step
+    assert "loop over elements" in next_step and ".tolist()" in next_step and ".numpy()" in next_step
+
+
+@pytest.mark.parametrize("name", [name for name, wanted in LOOP_CALLS.items() if wanted == NO_COPY])
+def test_the_card_names_every_copy_that_counts_as_a_loop(name):
+    assert "loop" in no_loops.text and f"`.{name}()`" in no_loops.text
 
 
 def test_one_number_taken_from_a_tensor_is_no_loop():

@@ -183,7 +183,9 @@ def test_state_that_an_earlier_cell_left_behind_is_undone():
 def test_equal_behaviour_gives_equal_bytes():
     question = wire.pack_question([(BASE, 2)], ["x", "k"])
     assert question == wire.pack_question([(BASE, 2)], ["x", "k"])
-    once, again = (wire.without_times(probe.answer(lambda x, k: x[::k], question)) for _ in range(2))
+    things = [object(), object()]  # at two addresses
+    answers = [probe.answer(lambda x, k, thing=thing: (x[::k], thing, [str(thing)]), question) for thing in things]
+    once, again = map(wire.without_times, answers)
     assert once == again
 
 

@@ -1,12 +1,11 @@
 """Every exercise of every lecture: right answers score full, each wrong one loses its points under its own code."""
 
-import copy
 import math
 from pathlib import Path
 
 import pytest
 
-from autograder import judge, probe
+from autograder import judge, probe, wire
 from autograder.exercises import lecture_names, load_lecture, standalone_text
 from autograder.records import Reply
 
@@ -61,20 +60,46 @@ def test_every_right_answer_scores_full(exercise):
             assert given.score == exercise.points, f"{given.message}\n{standalone_text(right, exercise.id)}"
 
 
+NEEDS_NUMPY = {  # exercises in which NumPy reads what lies on a GPU, and why that is no fault of their answers
+    "same_memory": "in one case a tensor and a NumPy array share their memory, and arrays lie on the CPU",
+    "sigmoid_figure": "matplotlib draws NumPy arrays, and arrays lie on the CPU",
+}
+
+
+def faults_on_a_gpu(exercise, answers):
+    """What is raised on a pretended GPU by answers that run on the CPU, and where their results lie instead of there."""
+    cases = exercise.visible_cases()
+    driver = standalone_text(exercise.driver, "driver") if exercise.driver else ""
+    message = wire.pack_question(cases, exercise.arguments, driver=driver, fake_cuda=True, count=False)
+    devices = ["cuda"] if any(probe._leaves(list(case)) for case in cases) else ["cpu"]
+    for answer in answers:
+        for seen in judge.seen_by(answer, message, exercise.reads):
+            if not seen.raised and (seen.fake_cuda["raised"] or not set(seen.fake_cuda["devices"]) <= set(devices)):
+                yield seen.fake_cuda["message"] or f"a result on {seen.fake_cuda['devices']}"
+
+
 @every_exercise
-def test_right_answers_of_the_first_lectures_run_on_a_fake_gpu(exercise):
-    """Also where the task does not ask for it; those of later lectures where `device_agnostic` does."""
-    if exercise.number > "3" or exercise.written:
-        return
-    for case in exercise.visible_cases():
-        arguments = lambda case=case: dict(zip(exercise.arguments, copy.deepcopy(case), strict=True))
-        if probe.observe(exercise.function, arguments(), driver=exercise.driver, pack=probe.Pack())["raised"]:
-            continue
-        for right in (exercise.function, *exercise.right_answers):
-            seen = probe.on_fake_cuda(right, arguments(), exercise.driver)
-            if seen and ".numpy()" in seen["message"]:  # NumPy's arrays lie on the CPU, where the task is about them
-                continue
-            assert seen is None or not seen["raised"], f"{seen['message']}\n{standalone_text(right, exercise.id)}"
+def test_every_right_answer_runs_on_a_gpu_and_stays_there(exercise, record_property):
+    """Whether its task asks for it or not."""
+    record_property("not on a GPU", NEEDS_NUMPY.get(exercise.id, ""))
+    faults = set(faults_on_a_gpu(exercise, [exercise.function, *exercise.right_answers]))
+    assert faults == ({probe.NO_NUMPY} if exercise.id in NEEDS_NUMPY else set())
+
+
+WITHOUT_DEVICE = [  # dense, masked and sparse: what the reference says, and what says the same without a device
+    ("one_hot", "classes, device=labels.device)", "classes)", "setitem got a tensor of shape"),
+    ("write_row", "dtype=torch.bool, device=m.device)", "dtype=torch.bool)", "where got a tensor of shape"),
+    ("row_sums", "c.shape[0], device=values.device)", "c.shape[0])", "repeat_interleave got a tensor of shape"),
+]
+
+
+@pytest.mark.parametrize("id, text, broken, said", WITHOUT_DEVICE)
+def test_a_right_answer_that_makes_a_tensor_on_the_cpu_is_found(id, text, broken, said):
+    (exercise,) = (exercise for lecture in LECTURES for exercise in lecture.exercises if exercise.id == id)
+    reference = "import torch\nfrom maskedtensor_ref import masked_tensor\n" + standalone_text(exercise.function, id)
+    assert text in reference
+    faults = list(faults_on_a_gpu(exercise, [defined(reference.replace(text, broken), id)]))
+    assert faults and all(said in fault for fault in faults), faults
 
 
 @every_exercise
