@@ -19,7 +19,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 
-from . import events, probe
+from . import events, fake_gpu, probe
 from .records import Answers, Raised, Seen, SeenAxes, SeenFigure, SeenLine, SeenObject, SeenTensor
 
 MAX_MESSAGE = 64 << 20  # bytes
@@ -122,7 +122,8 @@ def _publishing(function: str, question: bytes) -> str:
 
 @functools.cache
 def _compiled_probe() -> str:
-    code = compile(inspect.getsource(probe), "<probe>", "exec")
+    before, after = inspect.getsource(probe).split("from .fake_gpu import FakeGpu, leaves\n")
+    code = compile(before + inspect.getsource(fake_gpu) + after, "<probe>", "exec")
     return base64.b64encode(zlib.compress(marshal.dumps(code))).decode()
 
 

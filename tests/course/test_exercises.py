@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder import judge, probe, wire
+from autograder import fake_gpu, judge, probe, wire
 from autograder.exercises import lecture_names, load_lecture, standalone_text
 from autograder.records import Reply
 
@@ -71,7 +71,7 @@ def faults_on_a_gpu(exercise, answers):
     cases = exercise.visible_cases()
     driver = standalone_text(exercise.driver, "driver") if exercise.driver else ""
     message = wire.pack_question(cases, exercise.arguments, driver=driver, fake_cuda=True, count=False)
-    devices = ["cuda"] if any(probe._leaves(list(case)) for case in cases) else ["cpu"]
+    devices = ["cuda"] if any(fake_gpu.leaves(list(case)) for case in cases) else ["cpu"]
     for answer in answers:
         for seen in judge.seen_by(answer, message, exercise.reads):
             if not seen.raised and (seen.fake_cuda["raised"] or not set(seen.fake_cuda["devices"]) <= set(devices)):
@@ -83,7 +83,7 @@ def test_every_right_answer_runs_on_a_gpu_and_stays_there(exercise, record_prope
     """Whether its task asks for it or not."""
     record_property("not on a GPU", NEEDS_NUMPY.get(exercise.id, ""))
     faults = set(faults_on_a_gpu(exercise, [exercise.function, *exercise.right_answers]))
-    assert faults == ({probe.NO_NUMPY} if exercise.id in NEEDS_NUMPY else set())
+    assert faults == ({fake_gpu.NO_NUMPY} if exercise.id in NEEDS_NUMPY else set())
 
 
 WITHOUT_DEVICE = [  # dense, masked and sparse: what the reference says, and what says the same without a device
