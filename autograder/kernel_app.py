@@ -73,11 +73,20 @@ def _sees_no_modules(library):
 
 
 class WarmKernel(ipkernel.IPythonKernel):
-    """An IPython kernel that does not list the files of all modules for the debugger that is not there."""
+    """An IPython kernel that says when a client may come."""
 
     def __init__(self, **keywords):
-        with _sees_no_modules(ipkernel):
+        with _sees_no_modules(ipkernel):  # it would list the files of all for the debugger that is not there
             super().__init__(**keywords)
+
+    def start(self):
+        """IPKernelApp.start: read messages. A client that subscribes while something is published may not be greeted:
+
+        the socket tells of its coming once, and who publishes takes notice for the one who greets. So ready is said when all
+        that is published at the start has been.
+        """
+        super().start()
+        self.iopub_thread.schedule(self.parent.ready)
 
 
 class WarmKernelApp(IPKernelApp):
@@ -87,9 +96,10 @@ class WarmKernelApp(IPKernelApp):
     kernel_class = Type(WarmKernel, klass=ipkernel.IPythonKernel)
     outstream_class = DottedObjectName(f"{__name__}.WarmStream")
 
-    def __init__(self, connection, listeners, own_network, **keywords):
+    def __init__(self, connection, listeners, own_network, ready, **keywords):
         super().__init__(**keywords)
         self.connection = connection
+        self.ready = ready
         self.listeners = dict(zip(CHANNELS, listeners, strict=True))
         self.own_network = own_network
 
@@ -180,10 +190,9 @@ def run(request, listeners, ready, own_network):
 
     request: a dict with "connection" (see jupyter_client.connect) and "arguments" (of IPKernelApp).
     """
-    app = WarmKernelApp.instance(request["connection"], listeners, own_network)
+    app = WarmKernelApp.instance(request["connection"], listeners, own_network, ready)
     app.initialize(request["arguments"])
     shown = sys.modules.get("matplotlib_inline.backend_inline")
     if shown:  # imported before there was a shell: what its import would have done
         shown._enable_matplotlib_integration()
-    ready()
     app.start()

@@ -15,6 +15,7 @@ import signal
 import socket
 import tempfile
 from dataclasses import dataclass
+from queue import Empty
 
 import zmq
 import zmq.asyncio
@@ -131,10 +132,17 @@ async def connected(connection, context):
 
 
 async def welcome(client, timeout):
-    """Wait until the kernel has greeted this subscriber of its output."""
+    """Wait until the kernel has greeted this subscriber of its output.
+
+    Raises:
+        TimeoutError: it is silent for so many seconds.
+    """
     message = {}
     while message.get("msg_type") != "iopub_welcome":
-        message = await client.get_iopub_msg(timeout=timeout)
+        try:
+            message = await client.get_iopub_msg(timeout=timeout)
+        except Empty:
+            raise TimeoutError(f"the kernel did not greet its client within {timeout:g} s") from None
 
 
 def spawn(zygote, request, limits, listeners, files):

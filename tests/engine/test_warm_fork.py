@@ -8,13 +8,15 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from queue import Empty
+from types import SimpleNamespace
 
 import pytest
 
 from autograder import sandbox, watchdog
 from autograder.limits import Limits
 from autograder.plans import PLANS
-from autograder.running import ARGUMENTS, start_cold_kernel, start_warm_kernel
+from autograder.running import ARGUMENTS, start_cold_kernel, start_warm_kernel, welcome
 from autograder.warm import INHERITABLE, Zygote, ZygoteError
 
 from .attacks import execute
@@ -228,6 +230,33 @@ def test_sockets_have_room_in_a_deep_temporary_folder(zygote, tmp_path, monkeypa
     deep.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
     assert said(zygote, "print(1)") == ["1"]
+
+
+def test_ready_is_said_when_all_that_is_published_at_the_start_has_been(monkeypatch):
+    """A client that subscribes meanwhile is sometimes not greeted: 5 of 300, when 300 messages are published meanwhile."""
+    from traitlets.config import Configurable
+
+    from autograder import kernel_app
+
+    waiting, done = [], []  # what the thread is to do, in this order
+    publish = lambda self: waiting.append(lambda: done.append("published"))
+    monkeypatch.setattr(kernel_app.ipkernel.IPythonKernel, "start", publish)
+    kernel = kernel_app.WarmKernel.__new__(kernel_app.WarmKernel)
+    kernel.iopub_thread = SimpleNamespace(schedule=waiting.append)
+    kernel.parent = type("App", (Configurable,), {"ready": lambda self: done.append("ready")})()
+    kernel.start()
+    assert done == []
+    [call() for call in waiting]
+    assert done == ["published", "ready"]
+
+
+def test_a_kernel_that_does_not_greet_is_an_error_that_says_so():
+    class Silent:
+        async def get_iopub_msg(self, timeout):
+            raise Empty
+
+    with pytest.raises(TimeoutError, match="did not greet its client within 3 s"):
+        asyncio.run(welcome(Silent(), 3))
 
 
 def test_how_a_kernel_ended_is_known(zygote):
