@@ -131,3 +131,26 @@ def test_a_cell_that_disturbs_costs_no_exercise(graded, name):
     assert scores(report) == NEEDS_ITS_NAMES.get(name, {KTH: 2, EVEN: 3}), [v.message for v in report.verdicts]
     assert report.state == "graded" and len(report.notebook) < 600_000
     json.loads(report.notebook)
+
+
+@WALLS
+def test_a_zygote_that_is_killed_with_its_kernel_is_started_anew_and_costs_nothing(
+    graded, tiny, tiny_settings, monkeypatch
+):
+    """The system may do so when a kernel has used up the memory of both."""
+    zygote = kernels.warm_up(tiny_settings, tiny.without)
+    first_start, starts = kernels._Run.start, []
+
+    async def start(run):
+        starts.append(run)
+        kernel = await first_start(run)
+        if len(starts) == 1:
+            zygote.process.kill()
+            await kernel.kernel.died
+        return kernel
+
+    monkeypatch.setattr(kernels._Run, "start", start)
+    report = graded()
+    assert scores(report) == {KTH: 2, EVEN: 3}, [v.message for v in report.verdicts]
+    assert len(starts) == 2 and report.state == "graded" and report.events
+    assert kernels.warm_up(tiny_settings, tiny.without) is not zygote

@@ -1,6 +1,7 @@
 """Student code reaches nothing but its own scratch folder, and ends with all that it started."""
 
 import asyncio
+import contextlib
 import os
 import resource
 import sys
@@ -33,12 +34,25 @@ def plan(request):
 
 
 @pytest.fixture(scope="module")
-def zygote(plan):
+def zygotes(plan):
+    """A function that returns the zygote of this module, started anew where the last one has ended."""
     os.environ["GRADER_TOKEN"] = attacks.MARK + "-held-by-the-grader"
-    with Zygote.start(plan, hides=("maskedtensor_ref",)) as zygote:
-        assert not zygote.failed
-        yield zygote
+    with contextlib.ExitStack() as stack:
+        started = []
+
+        def living():
+            if not (started and started[-1].alive()):
+                started.append(stack.enter_context(Zygote.start(plan, hides=("maskedtensor_ref",))))
+                assert not started[-1].failed
+            return started[-1]
+
+        yield living
     del os.environ["GRADER_TOKEN"]
+
+
+@pytest.fixture
+def zygote(zygotes):
+    return zygotes()
 
 
 @pytest.fixture
@@ -58,8 +72,11 @@ def test_an_attack_fails(zygote, snippet, tmp_path, own_files):
         outcome, answers, ended = asyncio.run(attacks.attack(zygote, snippet, targets, own_files))
     assert "ESCAPED" not in outcome.text, outcome.text
     check_end(snippet.ends, outcome, answers, ended)
-    assert zygote.alive()
-    assert set(watchdog.descendants([zygote.process.pid])) == before, "something outlived its kernel"
+    if zygote.alive() or not may_take_its_zygote_along(zygote, snippet):
+        assert zygote.alive()
+        assert set(watchdog.descendants([zygote.process.pid])) == before, "something outlived its kernel"
+    else:
+        assert not any(os.path.exists(f"/proc/{pid}") for pid in before), "something outlived its zygote"
     assert peak_mib() - memory < CLIENT_MIB
 
 
@@ -78,6 +95,11 @@ def test_a_client_that_does_not_read_is_not_flooded(zygote, messages, mib, most)
     memory = peak_mib()
     asyncio.run(run())
     assert peak_mib() - memory < most
+
+
+def may_take_its_zygote_along(zygote, snippet):
+    """docs/threats.md: memory that a dying kernel shared with others is given back late; then the system kills once more."""
+    return zygote.plan.cgroup and snippet.ends == "memory"
 
 
 def check_end(ends, outcome, answers, ended):
