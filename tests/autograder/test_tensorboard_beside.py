@@ -142,8 +142,8 @@ def test_the_server_ends_with_its_kernel_however_that_ends(tmp_path, how):
 
 
 def test_a_server_that_is_deaf_to_its_signal_ends_too():
-    deaf = tensorboard_beside.SERVER.replace(
-        "main.run_main()", "signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+    deaf = "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + tensorboard_beside.SERVER.replace(
+        "main.run_main()", "time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", deaf], stdin=subprocess.PIPE) as server:
         server.stdin.close()
