@@ -22,6 +22,7 @@ from autograder.settings import load_settings
 
 LECTURE = "10_tiny"
 WRONG = {"every_kth": "def every_kth(x, k):\n    return x[-1, list(range(0, x.shape[1], k))]"}
+SLOW = ["import time\ntime.sleep(0.5)"]
 SECONDS = 240  # for one step; a quiet machine needs a tenth
 
 pytestmark = [
@@ -155,12 +156,12 @@ def left_groups(runs):
 
 
 def hand_in(folder, handed_in, students):
-    """Every fifth of them has one wrong answer."""
-    right, wrong = handed_in(), handed_in(WRONG)
+    """Every fifth of them has one wrong answer; the first ones take their time, so that a kernel can be killed at work."""
     for number, student in enumerate(students):
         path = folder / student / LECTURE / f"{LECTURE}.ipynb"
         path.parent.mkdir(parents=True)
-        path.write_text(wrong if number % 5 == 0 else right, encoding="utf-8")
+        notebook = handed_in(WRONG if number % 5 == 0 else (), SLOW if number < 20 else ())
+        path.write_text(notebook, encoding="utf-8")
 
 
 def expected(students):
