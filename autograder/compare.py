@@ -13,6 +13,7 @@ import torch
 from . import plots
 from .properties import Property
 from .records import Seen, SeenFigure, SeenObject, SeenTensor
+from .wire import ADDRESS
 
 TOLERANCES = {  # rtol, atol: those of torch.testing.assert_close
     "float64": (1e-7, 1e-7),
@@ -509,7 +510,7 @@ _PROPERTIES = {
 
 
 # the address of an object, and where its class was defined: another one at every run, and in every notebook
-OF_THIS_RUN = re.compile(r" at 0x[0-9a-fA-F]+|(?<=<)(?:[\w<>]+\.)+(?=\w+ object\b)")
+OF_THIS_RUN = re.compile(ADDRESS.pattern + r"|(?<=<)(?:[\w<>]+\.)+(?=\w+ object\b)")
 
 
 def show(value, limit: int = 240) -> str:

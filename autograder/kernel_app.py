@@ -42,12 +42,6 @@ class BoundHeartbeat(Heartbeat):
         super().__init__(*arguments, **keywords)
         self.descriptor = descriptor
 
-    def init_code(self):
-        """IPKernelApp.initialize: what runs before the first cell, and the names of modules that `%reset -s` spares."""
-        with _sees_no_modules(shellapp):
-            super().init_code()
-        self.shell._sys_modules_keys = MODULES
-
     def _bind_socket(self):
         self.socket.setsockopt(zmq.USE_FD, self.descriptor)
         super()._bind_socket()
