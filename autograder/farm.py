@@ -366,7 +366,8 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
 
 
 def _local_cluster(**options) -> LocalCluster:
-    """
+    """The cluster of this machine.
+
     Raises:
         AutograderError: its processes cannot reach one another.
     """
