@@ -2,8 +2,8 @@
 
 The text of this module is sent to the student's kernel, with that of fake_gpu in the place of its import; so both import
 the standard library, torch and safetensors and nothing else of ours. The same functions describe the reference's calls
-in a trusted process: one way of seeing, two places. Nothing that it reports is trusted (design: the student's process can only send data); `wire` reads the
-bytes on the other side.
+in a trusted process: one way of seeing, two places. Nothing that it reports is trusted (design: the
+student's process can only send data); `wire` reads the bytes on the other side.
 
 A message is one safetensors file held in memory: the tensors, and in its `__metadata__` the tree that refers to them, as JSON.
 """
