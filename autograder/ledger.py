@@ -44,6 +44,7 @@ log = logging.getLogger(__name__)
 SCORE_FROM = "score from run"  # in the provenance of an error: the run whose points are shown
 KEPT_STATES = ("graded", "repaired", "ungradable")
 RUNS_KEPT = 20  # older runs can no longer be taken back
+WRITTEN = ("report", "autograded")  # folders of OUT that only the holder of its lock writes in
 
 
 @dataclass(frozen=True)
@@ -300,7 +301,6 @@ def writing(out: Path, lecture: str) -> Iterator[Ledger]:
         StorageError: OUT cannot be written.
     """
     with _locked(out):
-        remove_parts(Path(out) / "report")
         yield Ledger(Path(out), lecture)
 
 
@@ -444,7 +444,7 @@ def _report(fields: dict) -> Report:
 
 @contextlib.contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """Hold OUT/report/lock; the system lets go of it when the process ends, however it ends."""
+    """Hold OUT/report/lock, and clear up after a holder who was killed; the system lets go of it when a process ends."""
     path = Path(out) / "report" / "lock"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -460,6 +460,8 @@ def _locked(out: Path) -> Iterator[None]:
                 msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
         except OSError as error:
             raise UsageError(f"another process is grading into {out}; wait for it, or give another --out") from error
+        for folder in WRITTEN:
+            remove_parts(Path(out) / folder)
         yield
     finally:
         file.close()

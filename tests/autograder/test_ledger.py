@@ -306,7 +306,7 @@ def test_a_kill_at_any_moment_loses_and_doubles_nothing(tmp_path):
     moment, ended = 0, False
     while not ended:
         out = tmp_path / str(moment)
-        gradebook = Gradebook(out / "gradebook")
+        gradebook = Gradebook(out / "autograded")
         grade(out, FIRST, gradebook)
         before = files_in(out / "report" / "submissions"), gradebook.scores()
         ended = not killed_at(moment, lambda out=out, gradebook=gradebook: grade(out, SECOND, gradebook))
@@ -314,7 +314,7 @@ def test_a_kill_at_any_moment_loses_and_doubles_nothing(tmp_path):
         again = set(grade(out, SECOND, gradebook))
         assert again == SECOND.keys() - saved, "what was saved is graded again, or something is lost"
         assert scores(out) == gradebook.scores() == {"ada": 2, "bob": 1, "cyd": 2}
-        assert not list((out / "report").rglob("*.part")), "half a file is left"
+        assert not list(out.rglob("*.part")), "half a file is left"
         undone = ledger.undo(out, gradebook.restore)
         assert set(undone.students) == {"bob", "cyd"}
         assert (files_in(out / "report" / "submissions"), gradebook.scores()) == before
