@@ -90,6 +90,10 @@ class Group:
         """The start of a command that runs the rest of it in the group."""
         return ["/bin/sh", "-c", ENTER, "sh", *dict.fromkeys((self.memory, self.pids)), "--"]
 
+    def entrances(self):
+        """The files by which a process enters the group: who writes 0 into each is in it."""
+        return [f"{folder}/cgroup.procs" for folder in dict.fromkeys((self.memory, self.pids))]
+
     def settle(self):
         """Count what is used now as the warm process's own."""
         self.warm_bytes = int(read(self.files["use"]))

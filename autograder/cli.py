@@ -236,7 +236,7 @@ def grade(
         trust_code=trust_code or None,
     )
     if not settings.scheduler:
-        worker_processes.start_importing()  # while this process imports what it needs itself
+        worker_processes.start_importing(settings)  # while this process imports what it needs itself
     with preload.to_stay():
         from .grading import grade_class
 

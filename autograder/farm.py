@@ -344,7 +344,7 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
         if settings.scheduler:
             yield stack.enter_context(_connected(settings.scheduler))
             return
-        workers.start_importing()
+        workers.start_importing(settings)
         stack.callback(_forget_killed)
         place = stack.enter_context(leftovers.temporary_place())
         cluster = stack.enter_context(

@@ -15,6 +15,7 @@ import atexit
 import base64
 import contextlib
 import json
+import logging
 import secrets
 import sys
 import tempfile
@@ -24,15 +25,18 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from queue import Empty
 
-from . import preload, sandbox, wire
+from . import preload, sandbox, stem, wire
 from .errors import EngineError
 from .exercises import Lecture
 from .limits import Limits
+from .plans import Plan
 from .probe import MIME
 from .records import Probe, Reply, Submission, Transcript
 from .running import start_cold_kernel, start_warm_kernel
 from .settings import Settings
-from .warm import Zygote
+from .warm import Zygote, ZygoteError
+
+log = logging.getLogger(__name__)
 
 INTERRUPT_SECONDS = 3.0  # what a cell has to end by itself once it is interrupted
 POLL_SECONDS = 0.2
@@ -41,18 +45,6 @@ SILENT_SECONDS = 3.0  # how long one channel of a kernel may lag behind the othe
 ECHO_SECONDS = 5.0  # what a living kernel has to answer our question; on a busy machine it takes 0.1
 KILLED = -9  # the code of a process that was ended by SIGKILL, which is no name on Windows
 MAX_REPLY = 15 << 20  # base64 characters of one reply; the connection takes messages of 16 MiB
-PRELOAD = (  # what notebooks of a course import, beside what the zygote imports anyway; a course test says what is missing
-    "autograder.check",
-    "autograder.tensorboard",
-    "safetensors.torch",
-    "lecture_pictures",
-    "maskedtensor_ref",
-    "maskedtensor_ref.differences",
-    "maskedtensor_ref.optim",
-    "torch.testing",
-    "torch.utils.benchmark",
-    "torch.utils.tensorboard",
-)
 
 
 @dataclass
@@ -111,9 +103,19 @@ def warm_up(settings: Settings, hides: tuple[str, ...] = ()) -> Zygote | None:
         return None
     key = (plan.name, hides, settings.device)
     if key not in _ZYGOTES or not _ZYGOTES[key].alive():
-        _ZYGOTES[key] = Zygote.start(plan, (*preload.COURSE, *PRELOAD), hides, settings.device)
+        _ZYGOTES[key] = _started(plan, hides, settings.device)
         atexit.register(_ZYGOTES[key].stop)
     return _ZYGOTES[key]
+
+
+def _started(plan: Plan, hides: tuple[str, ...], device: str) -> Zygote:
+    """A new zygote, from the stem if there is one that fits and lives."""
+    if found := stem.fitting(plan, preload.NOTEBOOKS, hides, device):
+        try:
+            return Zygote.start(plan, preload.NOTEBOOKS, device=device, stem=found)
+        except ZygoteError as error:
+            log.info("a zygote is started by itself: %s", error)
+    return Zygote.start(plan, preload.NOTEBOOKS, hides, device)
 
 
 @contextlib.contextmanager

@@ -1,14 +1,18 @@
 """The kernel calls that Python's os module has no name for (before 3.12, or at all)."""
 
 import ctypes
+import fcntl
 import os
 import platform
+import socket
+import struct
 
 libc = ctypes.CDLL(None, use_errno=True)
 
-NEWNS, NEWIPC, NEWUSER, NEWPID = 0x00020000, 0x08000000, 0x10000000, 0x20000000  # clone(2)
+NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x00020000, 0x08000000, 0x10000000, 0x20000000, 0x40000000  # clone(2)
 NOSUID, NODEV, NOEXEC, BIND, REC, PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18  # mount(2)
 PDEATHSIG, SET_DUMPABLE, CAPBSET_DROP, SET_CHILD_SUBREAPER, SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38  # prctl(2)
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1  # netdevice(7)
 LAST_CAPABILITY = 63  # room for later kernels; dropping one that does not exist is an error that we ignore
 
 # seccomp(2) differs by machine; the Landlock calls are newer than the common numbering and do not.
@@ -45,6 +49,12 @@ def mount(source, target, kind=None, flags=0, options=None):
     encoded = [None if text is None else os.fsencode(text) for text in (source, target, kind, options)]
     source, target, kind, options = encoded
     checked(libc.mount(source, target, kind, ctypes.c_ulong(flags), options), f"mount on {target!r}")
+
+
+def switch_loopback_on():
+    """In a new network namespace nothing reaches even oneself before."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
 
 
 def prctl(option, value):

@@ -66,7 +66,15 @@ class Zygote:
 
     @classmethod
     def start(
-        cls, plan=PLANS["none"], modules=preload.COURSE, hides=(), device="cpu", uid=None, shared=False, env=None
+        cls,
+        plan=PLANS["none"],
+        modules=preload.COURSE,
+        hides=(),
+        device="cpu",
+        uid=None,
+        shared=False,
+        env=None,
+        stem=None,
     ):
         """Start a zygote and wait until it is warm (seconds).
 
@@ -77,6 +85,8 @@ class Zygote:
             uid: whom it becomes if we are root; by default a number derived from this process.
             shared: whether it may have several kernels at a time; without walls they are somebody's own, not limited.
             env: its environment, by default clean.
+            stem: what it is to be forked from, where that fits: with namespaces, nothing hidden, of the same device; env and
+                modules are then the stem's.
         Raises:
             ZygoteError: it did not start.
         """
@@ -84,37 +94,24 @@ class Zygote:
             uid = uid or FIRST_SLOT_UID + os.getpid() % SLOTS
         group = cgroup.Group.create() if plan.cgroup else None
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        visible = bubblewrap.visible(hides) + OF_A_GPU[device]
-        command = [
-            *cls._command(plan, visible, hides, DEVICES[device], group),
-            "-m",
-            "autograder.zygote",
-            str(theirs.fileno()),
-        ]
-        home = folder_of(uid) if not plan.root else None
-        environment = env or clean(home or "/tmp")
-        with theirs:
-            process = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], env=environment, stdin=subprocess.DEVNULL, start_new_session=True
-            )
-        zygote = cls(process, ours, plan, tuple(hides), uid, group, shared, home)
         setup = {
-            "plan": plan.name, "modules": modules, "hides": hides, "uid": uid, "visible": visible,
-            "devices": DEVICES[device], "sweeps": plan.locks or not shared,
+            "plan": plan.name, "modules": modules, "hides": hides, "uid": uid,
+            "visible": bubblewrap.visible(hides) + OF_A_GPU[device], "devices": DEVICES[device],
+            "sweeps": plan.locks or not shared,
         }  # fmt: skip
-        zygote._warm_up(setup)
+        home = folder_of(uid) if not plan.root else None
+        with theirs:
+            if stem is not None:
+                process = stem.fork(setup, theirs, ours, group)
+            else:
+                process = popen(setup, theirs, env or clean(home or "/tmp"), group)
+                ours.send(json.dumps(setup).encode())
+        zygote = cls(process, ours, plan, tuple(hides), uid, group, shared, home)
+        zygote._warm_up()
         return zygote
 
-    @staticmethod
-    def _command(plan, visible, hides, devices, group):
-        start = group.command() if group else []
-        if plan.root:
-            return [*start, *bubblewrap.command(sys.executable, visible, hides, devices)]
-        return [*start, sys.executable]
-
-    def _warm_up(self, setup):
+    def _warm_up(self):
         try:
-            self.control.send(json.dumps(setup).encode())
             self.control.settimeout(START_SECONDS)
             answer = self.control.recv(LARGEST_MESSAGE)
         except OSError as error:
@@ -192,6 +189,19 @@ class Zygote:
 
     def __exit__(self, *_):
         self.stop()
+
+
+def popen(setup, control, env, group=None):
+    """A new process of autograder.zygote, behind the walls of its setup, that serves whoever holds the other end of `control`."""
+    command = group.command() if group else []
+    if PLANS[setup["plan"]].root:
+        command += bubblewrap.command(sys.executable, setup["visible"], setup["hides"], setup["devices"])
+    else:
+        command += [sys.executable]
+    command += ["-m", "autograder.zygote", str(control.fileno())]
+    return subprocess.Popen(
+        command, pass_fds=[control.fileno()], env=env, stdin=subprocess.DEVNULL, start_new_session=True
+    )
 
 
 class Forked:

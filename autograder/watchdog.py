@@ -72,7 +72,7 @@ def proportional_bytes(pids):
 class Watchdog:
     """Limits on the trees below some roots, forked from one warm process that shares its memory with them.
 
-    warm: (pid, bytes) of the warm process; scratch: a folder to be counted, or None where the file system has a quota.
+    warm: (pid, resident bytes) of the warm process; scratch: a folder to be counted, or None where the file system has a quota.
     """
 
     def __init__(self, roots, limits, warm, scratch):
@@ -96,9 +96,13 @@ class Watchdog:
         return None
 
     def memory(self, pids):
-        """Bytes held beyond the warm process: a quick upper bound where that is enough, else exact."""
+        """Bytes held beyond the warm process: a quick upper bound where that is enough, else without what is shared.
+
+        All that share the warm process's memory, other zygotes' kernels too, have the same part of it.
+        """
         bound = resident_bytes(pids) - self.warm_bytes
         if bound > self.limits.memory_mib * MIB:
-            bound = proportional_bytes([self.warm_pid, *pids]) - self.warm_bytes
+            share = proportional_bytes([self.warm_pid])
+            bound = sum(max(0, proportional_bytes([pid]) - share) for pid in pids)
         self.peak_bytes = max(self.peak_bytes, bound)
         return bound

@@ -6,10 +6,16 @@ other end closes, the zygote ends and every kernel with it. What it holds in mem
 come in a file that only the fork reads. It must have exactly one thread at each fork: a fork of a process with a thread
 pool hangs in its first parallel operation.
 
+A stem is the same process one step earlier: it has imported everything and forks zygotes, each behind walls of its own, for
+whoever holds the other end of its socket.
+
 Messages, each one JSON object:
     in   a Setup, once; then for each kernel {"limits": ..., "scratch": path or null} with its descriptors: the kernel's
          connection, and those of fork.Descriptors
     out  {"ready": true, "failed": {module: reason}} once warm, or {"error": text}
+    to a stem
+    in   a Setup, once; then for each zygote its Setup with descriptors: the zygote's socket, and files by which a process
+         enters its control groups. No answer: what is to be said comes on the zygote's socket, its pidfd first
     on a kernel's connection
     out  {"pid": int} or {"error": text} at the start; a warm.Ended at the end
     in   {"signal": int}; closing it kills the kernel
@@ -49,6 +55,7 @@ class Setup:
     visible: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     sweeps: bool = True  # whether what a kernel leaves behind is killed
+    stem: bool = False  # whether it forks zygotes
 
 
 @dataclass
@@ -68,18 +75,70 @@ def main():
     control = socket.socket(fileno=int(sys.argv[1]))
     control.set_inheritable(False)
     setup = Setup(**json.loads(control.recv(LARGEST_MESSAGE)))
-    plan = PLANS[setup.plan]
-    try:
-        settle(plan, setup.uid, setup.sweeps)
+    with told(control):
+        if PLANS[setup.plan].namespaces and os.geteuid() == 0:
+            mount_proc()  # bubblewrap's has covered parts for root, and below these no other may be mounted
+        if not setup.stem:
+            settle(setup)
         sys.meta_path.insert(0, preload.Hidden(setup.hides))
         with preload.to_stay():
             failed = preload.import_all(setup.modules)
             preload.touch()
+        if setup.stem:
+            fork_zygotes(control, failed)
+        else:
+            serve(control, setup, failed)
+    os._exit(0)  # taking torch's modules apart takes a second, for nothing
+
+
+@contextlib.contextmanager
+def told(control):
+    """An error within goes to the supervisor."""
+    try:
+        yield
     except Exception:
         tell(control, error=traceback.format_exc())
-        return
+
+
+def serve(control, setup, failed):
+    """Say that we are warm, and fork kernels until the supervisor is gone."""
     tell(control, ready=True, failed=failed)
-    Server(control, plan, setup).serve()
+    Server(control, PLANS[setup.plan], setup).serve()
+
+
+def fork_zygotes(control, failed):
+    """Fork a zygote for each request until nobody is left who could ask."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them here
+    while True:
+        message, descriptors, _, _ = socket.recv_fds(control, LARGEST_MESSAGE, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
+        if not message:
+            return
+        problem = why_not_fork()
+        if os.fork() == 0:
+            control.close()
+            try:
+                become_zygote(json.loads(message), failed, problem, *descriptors)
+            finally:
+                os._exit(0)
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def become_zygote(setup, failed, problem, descriptor, *groups):
+    """Enter the control groups, go behind walls, and serve."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    me = os.pidfd_open(os.getpid())
+    with socket.socket(fileno=descriptor) as control, told(control):
+        socket.send_fds(control, [b"pidfd"], [me])
+        os.close(me)
+        if problem:
+            raise RuntimeError(problem)
+        for group in groups:
+            os.write(group, b"0")
+            os.close(group)
+        setup = Setup(**setup)
+        settle(setup, linux.NEWNET)
+        serve(control, setup, failed)
 
 
 def tell(connection, **message):
@@ -88,16 +147,13 @@ def tell(connection, **message):
         connection.send(json.dumps(message).encode())
 
 
-def settle(plan, uid, sweeps):
-    """Give up root, and with namespaces become the first process of our own."""
-    root = os.geteuid() == 0 and uid is not None
-    if root and plan.namespaces:
-        mount_proc()  # bubblewrap's has covered parts for root, and below these no other may be mounted
-    if root:
-        linux.become(uid)
-    if plan.namespaces:
-        own_namespaces()
-    elif sweeps:
+def settle(setup, more=0):
+    """Give up root, and with namespaces become the first process of our own, and of `more` kinds."""
+    if os.geteuid() == 0 and setup.uid is not None:
+        linux.become(setup.uid)
+    if PLANS[setup.plan].namespaces:
+        own_namespaces(more)
+    elif setup.sweeps:
         linux.prctl(linux.SET_CHILD_SUBREAPER, 1)  # orphans of a kernel come to us and are killed
     os.listdir(os.path.dirname(os.__file__))  # a clear error where this user cannot read Python's own library
 
@@ -107,13 +163,13 @@ def mount_proc():
     linux.mount("proc", "/proc", "proc", linux.NOSUID | linux.NODEV | linux.NOEXEC)
 
 
-def own_namespaces():
+def own_namespaces(more=0):
     """Continue as process 1 of new user, process and mount namespaces, in which each kernel then gets its own.
 
     A process may come back from its children's process namespace only to one that its own user namespace owns.
     """
     uid, gid = os.getuid(), os.getgid()
-    linux.unshare(linux.NEWUSER | linux.NEWPID | linux.NEWNS)
+    linux.unshare(linux.NEWUSER | linux.NEWPID | linux.NEWNS | more)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{STUDENT} {uid} 1"), ("gid_map", f"{STUDENT} {gid} 1")):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
@@ -124,6 +180,8 @@ def own_namespaces():
     linux.prctl(linux.PDEATHSIG, signal.SIGKILL)
     linux.mount(None, "/", flags=linux.REC | linux.PRIVATE)
     mount_proc()
+    if more & linux.NEWNET:
+        linux.switch_loopback_on()
 
 
 def why_not_fork():
@@ -148,7 +206,7 @@ class Server:
         self.epoll = select.epoll()
         self.epoll.register(control, select.EPOLLIN)
         self.own_processes = os.open("/proc/self/ns/pid", os.O_RDONLY)
-        self.warm = (os.getpid(), watchdog.proportional_bytes([os.getpid()]))
+        self.warm = (os.getpid(), watchdog.resident_bytes([os.getpid()]))
 
     def serve(self):
         """Answer until the supervisor is gone; then nothing is left."""

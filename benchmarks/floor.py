@@ -14,14 +14,15 @@ import sys
 import time
 from pathlib import Path
 
-from autograder import judge, kernels, preload, probe
+from autograder import judge, preload, probe
 from autograder.exercises import case_seed, load_lecture
 from autograder.records import Reply
 
 
 def main(course: Path, name: str, forks: int = 10) -> None:
-    preload.import_all((*preload.COURSE, *kernels.PRELOAD))
-    preload.touch()
+    with preload.to_stay():
+        preload.import_all(preload.NOTEBOOKS)
+        preload.touch()
     lecture = load_lecture(name, course / "solutions")
     notebook = json.loads((course / "solutions" / name / f"{name}.ipynb").read_text(encoding="utf-8"))
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]

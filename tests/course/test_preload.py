@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder import kernels, preload
+from autograder import preload
 from autograder.exercises import load_lecture
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
@@ -19,7 +19,7 @@ TELL = "import json, sys; from autograder import preload; preload.import_all(sys
 @pytest.fixture(scope="module")
 def warm():
     """Names of the modules in a process that has imported the list."""
-    command = [sys.executable, "-c", TELL, *preload.COURSE, *kernels.PRELOAD]
+    command = [sys.executable, "-c", TELL, *preload.NOTEBOOKS]
     shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return set(json.loads(shown.splitlines()[-1]))
 
@@ -39,4 +39,4 @@ def imported(notebook):
 def test_what_a_lecture_imports_is_there_before(notebook, warm):
     hidden = load_lecture(notebook.stem, SOLUTIONS).without
     needed = {name for name in imported(notebook) if name.split(".")[0] not in hidden}
-    assert needed <= warm | set(sys.builtin_module_names), "add it to autograder.kernels.PRELOAD"
+    assert needed <= warm | set(sys.builtin_module_names), "add it to autograder.preload.NOTEBOOKS"
