@@ -61,18 +61,23 @@ class Stem:
             control.close()  # else its end would not be seen
             ours.settimeout(warm.START_SECONDS)
             _, descriptors, _, _ = socket.recv_fds(ours, 64, 1)
+            if not descriptors:
+                raise OSError("it has ended")
         except OSError as error:
-            raise warm.ZygoteError(f"the stem does not answer: {error}") from error
+            ours.close()
+            if group:
+                group.remove()
+            raise warm.ZygoteError(f"the stem forks no zygote: {error}") from error
         finally:
             for file in files:
                 os.close(file)
-        if not descriptors:
-            raise warm.ZygoteError("the stem has ended")
         return Branch(descriptors[0])
 
     def stop(self):
-        """Let go of it."""
+        """End it, and every zygote that it forked."""
         self.control.close()
+        self.process.kill()
+        self.process.wait()
 
 
 class Branch:

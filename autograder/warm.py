@@ -192,7 +192,7 @@ class Zygote:
 
 
 def popen(setup, control, env, group=None):
-    """A new process of autograder.zygote, behind the walls of its setup, that serves whoever holds the other end of `control`."""
+    """A new process of autograder.zygote behind the walls of its setup; it serves who holds the other end of `control`."""
     command = group.command() if group else []
     if PLANS[setup["plan"]].root:
         command += bubblewrap.command(sys.executable, setup["visible"], setup["hides"], setup["devices"])

@@ -110,7 +110,9 @@ def fork_zygotes(control, failed):
     """Fork a zygote for each request until nobody is left who could ask."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them here
     while True:
-        message, descriptors, _, _ = socket.recv_fds(control, LARGEST_MESSAGE, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC)
+        message, descriptors, _, _ = socket.recv_fds(
+            control, LARGEST_MESSAGE, MOST_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
+        )
         if not message:
             return
         problem = why_not_fork()

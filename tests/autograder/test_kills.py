@@ -86,10 +86,11 @@ class Run:
         return {pid: known[pid] for pid in family if pid in known}
 
     def workers(self):
-        """The worker processes: forks of the server of forks."""
+        """The worker processes: forks of a fork of the coordinator."""
         family = self.look()
-        servers = [pid for pid, (_, _, command) in family.items() if "multiprocessing.forkserver" in command]
-        return [pid for pid in servers if family[pid][0] in servers]
+        own = self.process.pid
+        forks = [pid for pid, (_, _, command) in family.items() if pid != own and command == family[own][2]]
+        return [pid for pid in forks if family[pid][0] in forks]
 
     def kernels(self):
         """Processes below a zygote in which a student's code runs: the youngest generation."""

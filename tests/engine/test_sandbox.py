@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from autograder import sandbox, watchdog
+from autograder import preload, sandbox, stem, watchdog
 from autograder.plans import PLANS
 from autograder.running import start_warm_kernel
 from autograder.warm import Zygote
@@ -18,14 +18,25 @@ from . import attacks
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sandboxes are a matter of Linux")
 
 BEST = sandbox.level().name
-UNDER_ATTACK = [*dict.fromkeys((BEST, "landlock")), pytest.param("contained", marks=pytest.mark.slow)]
+FROM_A_STEM = "from a stem"  # the best plan, its zygote forked as those of local workers are
+UNDER_ATTACK = [
+    *dict.fromkeys((BEST, "landlock")),
+    *([FROM_A_STEM] if PLANS[BEST].namespaces else ()),
+    pytest.param("contained", marks=pytest.mark.slow),
+]
+HIDDEN = "secrets-modules_that_are_hidden"
 CLIENT_MIB = 300  # what a flood may add to the grader's memory
 
 
 @pytest.fixture(scope="module", params=UNDER_ATTACK)
-def plan(request):
+def param(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def plan(param):
     """A plan whose walls hold here. Nothing hostile runs before that is known."""
-    plan = PLANS[request.param]
+    plan = PLANS[BEST if param == FROM_A_STEM else param]
     if not plan.locks:
         pytest.skip(f"no sandbox on this machine: {sandbox.level().why}")
     if reason := sandbox.reason_against(plan):
@@ -34,7 +45,18 @@ def plan(request):
 
 
 @pytest.fixture(scope="module")
-def zygotes(plan):
+def options(plan, param):
+    """Of Zygote.start."""
+    if param != FROM_A_STEM:
+        yield {"hides": ("maskedtensor_ref",)}
+        return
+    grown = stem.Stem(plan, preload.COURSE, "cpu")
+    yield {"stem": grown}
+    grown.stop()
+
+
+@pytest.fixture(scope="module")
+def zygotes(plan, options):
     """A function that returns the zygote of this module, started anew where the last one has ended."""
     os.environ["GRADER_TOKEN"] = attacks.MARK + "-held-by-the-grader"
     with contextlib.ExitStack() as stack:
@@ -42,7 +64,7 @@ def zygotes(plan):
 
         def living():
             if not (started and started[-1].alive()):
-                started.append(stack.enter_context(Zygote.start(plan, hides=("maskedtensor_ref",))))
+                started.append(stack.enter_context(Zygote.start(plan, **options)))
                 assert not started[-1].failed
             return started[-1]
 
@@ -67,6 +89,8 @@ def own_files(tmp_path):
 def test_an_attack_fails(zygote, snippet, tmp_path, own_files):
     if zygote.plan.name in snippet.without:
         pytest.skip(f"the sentences of {zygote.plan.name} say so: {sandbox.MISSING[zygote.plan.name]}")
+    if snippet.name == HIDDEN and not zygote.hides:
+        pytest.skip("a lecture that hides packages takes no stem: kernels.warm_up")
     before, memory = set(watchdog.descendants([zygote.process.pid])), peak_mib()
     with attacks.world(tmp_path / "world") as targets:
         outcome, answers, ended = asyncio.run(attacks.attack(zygote, snippet, targets, own_files))
