@@ -398,7 +398,8 @@ def _put(connection, held, now) -> str:
     _update(connection, SubmittedAssignment, handed_in, {name: now[name] for name in HANDED_IN}, held.values)
     _update(connection, SubmittedNotebook, submitted, {name: now[name] for name in SUBMITTED}, held.values)
     if held.values["digest"] != now["digest"]:
-        connection.execute(delete(ATTEMPT).where(ATTEMPT.c.submission_id == handed_in))
+        if held.handed_in:
+            connection.execute(delete(ATTEMPT).where(ATTEMPT.c.submission_id == handed_in))
         connection.execute(insert(ATTEMPT), {"submission_id": handed_in, "digest": now["digest"]})
     for key, (kind, *_) in OF_CELLS.items():
         table, new, changed = kind.__table__, [], []
