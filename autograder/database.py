@@ -3,7 +3,7 @@
 import contextlib
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,20 @@ def close_connections() -> None:
     """Close what is kept open between transactions; the next one opens it again."""
     while _OPEN:
         _OPEN.popitem()[1].dispose()
+
+
+@contextlib.contextmanager
+def kept_open(url: str) -> Iterator[None]:
+    """While it lasts, many transactions cost less: a connection that does nothing keeps SQLite's file open.
+
+    Whoever closes such a file last writes its log (WAL) back into it, which takes longer than a small transaction.
+    Nothing else depends on it: each transaction still opens what lies at the URL then, for others nothing is locked.
+    """
+    with contextlib.ExitStack() as kept:
+        if parsed_url(url).get_backend_name() == "sqlite":
+            with contextlib.suppress(SQLAlchemyError):  # whoever needs it says so
+                kept.enter_context(_engine(url, PATIENCE).connect())
+        yield
 
 
 def _any_engine(url, patience):

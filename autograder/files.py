@@ -41,6 +41,19 @@ def write_whole(path: Path, content: str | bytes) -> None:
         raise
 
 
+def make_empty(path: Path) -> None:
+    """Make an empty file, which says by being there all that it says; where the machine stops it may be lost.
+
+    Raises:
+        StorageError: the place cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except OSError as error:
+        raise storage_error(path, error) from error
+
+
 def demand_writable(folder: Path, inside: tuple[str, ...] = ()) -> None:
     """Make sure, before any work is done, that files can be made in `folder`, and in those of the named ones that are in it.
 

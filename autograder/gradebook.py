@@ -7,13 +7,14 @@ any other database that SQLAlchemy knows is opened by its URL. One process write
 import json
 import re
 import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
-import nbformat
 import nbgrader
-from alembic.script import ScriptDirectory
 from nbformat import NotebookNode
 from nbgrader.api import (
     Assignment,
@@ -38,10 +39,10 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import ExportPlugin
 from nbgrader.preprocessors import AssignLatePenalties
 from nbgrader.utils import is_grade, is_locked, is_solution, parse_utc
-from sqlalchemy import Column, MetaData, String, Table, delete, insert, inspect, select, text
+from sqlalchemy import Column, MetaData, Row, String, Table, bindparam, delete, insert, inspect, select, text, update
 
 from . import release
-from .autograded import autograded, score_of
+from .autograded import autograded, notebook_text, score_of
 from .database import in_one_transaction, keep_writers_out, patient_url, shown_url
 from .errors import GradebookError
 from .exercises import Lecture
@@ -95,10 +96,22 @@ def _prepare(connection):
         Base.metadata.create_all(connection)
         OURS.create_all(connection)
     if not tables:
-        head = ScriptDirectory(str(Path(nbgrader.__file__).parent / "alembic")).get_current_head()
         connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
-        connection.execute(text("INSERT INTO alembic_version (version_num) VALUES (:head)"), {"head": head})
+        connection.execute(
+            text("INSERT INTO alembic_version (version_num) VALUES (:head)"), {"head": _latest_version()}
+        )
     keep_writers_out(connection, Grade.__tablename__, Comment.__tablename__)
+
+
+def _latest_version():
+    """The version of nbgrader's tables that no other one follows: alembic says it, too, but takes long to import."""
+    scripts = sorted((Path(nbgrader.__file__).parent / "alembic" / "versions").glob("*.py"))
+    found = [dict(VERSIONS.findall(script.read_text(encoding="utf-8"))) for script in scripts]
+    (latest,) = {names["revision"] for names in found} - {names.get("down_revision") for names in found}
+    return latest
+
+
+VERSIONS = re.compile(r"""^(revision|down_revision)\b.*=\s*["'](\w+)["']""", re.M)
 
 
 # ---- the lecture ----------------------------------------------------------------------------------------------------
@@ -220,6 +233,14 @@ def _only(session, kind, **attributes):
 
 
 # ---- one submission -------------------------------------------------------------------------------------------------
+#
+# What the gradebook holds of a submission is read as plain values, new ones are made from them, and what differs is
+# stored, by statements that are made once: with nbgrader's objects in between it takes five times as long.
+
+HANDED_IN = {"timestamp": None, "extension": None}
+SUBMITTED = {"flagged": False, "late_submission_penalty": None}
+WAITING = {"auto_score": None, "manual_score": None, "extra_credit": None, "needs_manual_grade": True}
+SILENT = {"auto_comment": None, "manual_comment": None}
 
 
 def write(
@@ -228,6 +249,7 @@ def write(
     settings: Settings,
     attempt_changed: bool | None = None,
     timestamp: datetime | str | None = None,
+    note: Callable[[dict[str, Any]], Report] | None = None,
 ) -> None:
     """Put one Report into the gradebook, and its notebook into OUT/autograded.
 
@@ -240,111 +262,204 @@ def write(
         attempt_changed: whether the files differ from those graded last; None to find out from the gradebook, by the
             Report's provenance "submission".
         timestamp: when it was handed in, naive for UTC; None for what OUT/submitted/STUDENT/LECTURE/timestamp.txt says.
+        note: called with what snapshot() returns, while nobody can change that and before anything is changed; it
+            returns the Report to write. Called again where the gradebook has to be opened again.
 
     Raises:
         GradebookError: the gradebook cannot be used, or does not know the lecture; it is as it was.
         StorageError: OUT/autograded cannot be written; the gradebook is as it was.
     """
     handed_in = parse_utc(timestamp) if timestamp else _handed_in(report, settings)
+    path = _autograded_path(report.student, lecture, settings)
 
     def work(session):
-        notebook = _lecture_row(session, lecture)
-        submitted = _submitted(session, notebook, report.student)
-        if report.state == "error" and submitted is None:
+        connection = session.connection()
+        held = _held(connection, lecture, report.student)
+        counted = note(_kept(held, report.student, path)) if note else report
+        if counted.state == "error" and held.submitted is None:
             return
-        submitted = submitted or _new_submission(session, notebook, report.student)
-        digest = report.provenance.get("submission", "")
-        changed = _is_new(session, submitted, digest) if attempt_changed is None else attempt_changed
-        if report.state == "error" and not changed:
+        digest = counted.provenance.get("submission", "")
+        changed = held.values["digest"] != digest or not digest if attempt_changed is None else attempt_changed
+        if counted.state == "error" and not changed:
             return
-        if changed:
-            _forget(session, submitted)
-        _remember(session, submitted, digest)
-        submitted.assignment.timestamp = handed_in or submitted.assignment.timestamp
-        if report.state == "error":
-            _comment(session, submitted, dict.fromkeys(_names(lecture), f"Not graded yet: {report.reason}"))
-            _clear(_autograded_path(report.student, lecture, settings).parent, settings)
+        now = _forgotten(held.values) if changed else dict(held.values)
+        now |= {"digest": digest, "timestamp": handed_in or held.values["timestamp"]}
+        if counted.state == "error":
+            said = dict.fromkeys(_names(lecture), f"Not graded yet: {counted.reason}")
+            _put(connection, held, {**now, "comments": _commented(now["comments"], said)})
+            _clear(path.parent, settings)
             return
-        _score(session, submitted, report, lecture)
-        _comment(session, submitted, _messages(report, lecture))
-        session.flush()
-        submitted.late_submission_penalty = _late_penalty(session, submitted, settings)
-        session.flush()
-        path = _autograded_path(report.student, lecture, settings)
-        write_whole(path, nbformat.writes(autograded(report, lecture)) + "\n")
+        now["grades"] = _score(now["grades"], counted, lecture)
+        now["comments"] = _commented(now["comments"], _messages(counted, lecture))
+        submitted = _put(connection, held, now)
+        penalty = _late_penalty(connection, held, submitted, now, settings)
+        _update(connection, SubmittedNotebook, submitted, {"late_submission_penalty": penalty}, now)
+        write_whole(path, notebook_text(autograded(counted, lecture)))
 
     _in_one_transaction(settings.db_url, work)
 
 
-def _lecture_row(session, lecture):
-    assignment = _only(session, Assignment, name=lecture.name)
-    notebook = assignment and _only(session, Notebook, name=lecture.name, assignment_id=assignment.id)
-    if notebook is None:
+@dataclass(frozen=True)
+class _Held:
+    """What the gradebook holds of one student and lecture.
+
+    Attributes:
+        lecture: the lecture's row, see LECTURE.
+        handed_in, submitted: ids of the rows of the submitted assignment and of its notebook, None where there are none.
+        values: by name, and of every cell by its name in "grades" and "comments"; of a submission that is not there,
+            those that it begins with.
+        rows: in "grades" and "comments", by the name of the cell: the ids of the cell and of its row, None where there is none.
+    """
+
+    lecture: Row
+    student: str
+    handed_in: str | None
+    submitted: str | None
+    values: dict[str, Any]
+    rows: dict[str, dict[str, tuple[str, str | None]]]
+
+
+LECTURE = (
+    select(Notebook.id, Notebook.assignment_id, Assignment.duedate)
+    .join(Assignment, Assignment.id == Notebook.assignment_id)
+    .where(Assignment.name == bindparam("lecture"), Notebook.name == bindparam("lecture"))
+)
+HANDED_IN_OF = (
+    select(
+        SubmittedAssignment.id.label("handed_in"),
+        SubmittedNotebook.id.label("submitted"),
+        *(getattr(SubmittedAssignment, name) for name in HANDED_IN),
+        *(getattr(SubmittedNotebook, name) for name in SUBMITTED),
+        ATTEMPT.c.digest,
+    )
+    .select_from(SubmittedAssignment)
+    .outerjoin(
+        SubmittedNotebook,
+        (SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        & (SubmittedNotebook.notebook_id == bindparam("notebook")),
+    )
+    .outerjoin(ATTEMPT, ATTEMPT.c.submission_id == SubmittedAssignment.id)
+    .where(
+        SubmittedAssignment.assignment_id == bindparam("assignment"),
+        SubmittedAssignment.student_id == bindparam("student"),
+    )
+)
+
+
+def _of_cells(cell, row, names):
+    """Asks for every cell of a kind, and for what a submitted notebook has of it."""
+    return (
+        select(cell.name, cell.id.label("cell_id"), row.id.label("row_id"), *(getattr(row, name) for name in names))
+        .select_from(cell)
+        .outerjoin(row, (row.cell_id == cell.id) & (row.notebook_id == bindparam("submitted")))
+        .where(cell.notebook_id == bindparam("notebook"))
+        .order_by(cell.name)
+    )
+
+
+OF_CELLS = {
+    "grades": (Grade, _of_cells(GradeCell, Grade, WAITING), WAITING),
+    "comments": (Comment, _of_cells(SolutionCell, Comment, SILENT), SILENT),
+}
+STUDENT = select(Student.id).where(Student.id == bindparam("student"))
+
+
+def _held(connection, lecture, student) -> _Held:
+    row = _lecture_row(connection, lecture)
+    of = {"notebook": row.id, "assignment": row.assignment_id, "student": student}
+    found = connection.execute(HANDED_IN_OF, of).mappings().one_or_none()
+    values = dict(found or {"handed_in": None, "submitted": None, "digest": None, **HANDED_IN})
+    handed_in, submitted = values.pop("handed_in"), values.pop("submitted")
+    if submitted is None:
+        values |= SUBMITTED
+    rows = {}
+    for key, (_, question, first) in OF_CELLS.items():
+        cells = connection.execute(question, {"notebook": row.id, "submitted": submitted}).mappings().all()
+        values[key] = {c["name"]: {name: c[name] for name in first} if c["row_id"] else first for c in cells}
+        rows[key] = {c["name"]: (c["cell_id"], c["row_id"]) for c in cells}
+    return _Held(row, student, handed_in, submitted, values, rows)
+
+
+def _lecture_row(connection, lecture):
+    found = connection.execute(LECTURE, {"lecture": lecture.name}).one_or_none()
+    if found is None:
         raise GradebookError(
             f"the gradebook does not know {lecture.name}; call ensure_assignment, or `nbgrader generate_assignment`"
         )
-    return notebook
+    return found
 
 
-def _submitted(session, notebook, student):
-    query = select(SubmittedNotebook).join(
-        SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id
+def _put(connection, held, now) -> str:
+    """Make what the gradebook holds of a submission `now`, where it is something else; returns the id of its notebook."""
+    handed_in = held.handed_in or _insert_handed_in(connection, held)
+    submitted = held.submitted or _insert(
+        connection, SubmittedNotebook, notebook_id=held.lecture.id, assignment_id=handed_in, flagged=False
     )
-    query = query.where(SubmittedNotebook.notebook_id == notebook.id, SubmittedAssignment.student_id == student)
-    return session.scalars(query).one_or_none()
-
-
-def _new_submission(session, notebook, student):
-    if session.get(Student, student) is None:
-        session.add(Student(id=student))
-        session.flush()
-    handed_in = _only(session, SubmittedAssignment, assignment_id=notebook.assignment_id, student_id=student)
-    if handed_in is None:
-        handed_in = SubmittedAssignment(assignment_id=notebook.assignment_id, student_id=student)
-        session.add(handed_in)
-        session.flush()
-    submitted = SubmittedNotebook(notebook_id=notebook.id, assignment_id=handed_in.id)
-    session.add(submitted)
-    session.flush()
-    _complete(session, submitted)
+    _update(connection, SubmittedAssignment, handed_in, {name: now[name] for name in HANDED_IN}, held.values)
+    _update(connection, SubmittedNotebook, submitted, {name: now[name] for name in SUBMITTED}, held.values)
+    if held.values["digest"] != now["digest"]:
+        if held.handed_in:
+            connection.execute(delete(ATTEMPT).where(ATTEMPT.c.submission_id == handed_in))
+        connection.execute(insert(ATTEMPT), {"submission_id": handed_in, "digest": now["digest"]})
+    for key, (kind, *_) in OF_CELLS.items():
+        table, new, changed = kind.__table__, [], []
+        for name, (cell, row) in held.rows[key].items():
+            if row is None:
+                new.append({"cell_id": cell, "notebook_id": submitted, **now[key][name]})
+            elif now[key][name] != held.values[key][name]:
+                changed.append({"row": row, **now[key][name]})
+        if new:
+            connection.execute(insert(table), new)
+        if changed:
+            connection.execute(update(table).where(table.c.id == bindparam("row")), changed)
     return submitted
 
 
-def _is_new(session, submitted, digest):
-    known = session.scalar(select(ATTEMPT.c.digest).where(ATTEMPT.c.submission_id == submitted.assignment_id))
-    return known != digest or not digest
+def _insert_handed_in(connection, held):
+    if connection.scalar(STUDENT, {"student": held.student}) is None:
+        connection.execute(insert(Student), {"id": held.student})
+    return _insert(connection, SubmittedAssignment, assignment_id=held.lecture.assignment_id, student_id=held.student)
 
 
-def _remember(session, submitted, digest):
-    session.execute(delete(ATTEMPT).where(ATTEMPT.c.submission_id == submitted.assignment_id))
-    session.execute(insert(ATTEMPT).values(submission_id=submitted.assignment_id, digest=digest))
+def _insert(connection, kind, **values):
+    values["id"] = uuid4().hex
+    connection.execute(insert(kind), values)
+    return values["id"]
 
 
-def _forget(session, submitted):
-    """Take away everything that belongs to an earlier attempt."""
-    for _, grade in _grades(session, submitted):
-        grade.auto_score = grade.manual_score = grade.extra_credit = None
-        grade.needs_manual_grade = True
-    for _, comment in _comments(session, submitted):
-        comment.auto_comment = comment.manual_comment = None
-    submitted.flagged, submitted.late_submission_penalty = False, None
-    session.flush()
+def _update(connection, kind, id, values, then):
+    """Store those of the values that were other ones `then`."""
+    changed = {name: value for name, value in values.items() if value != then[name]}
+    if changed:
+        connection.execute(update(kind).where(kind.id == id), changed)
 
 
-def _score(session, submitted, report, lecture):
+def _forgotten(values):
+    """A submission without anything that belongs to an earlier attempt."""
+    return {
+        **values,
+        **SUBMITTED,
+        "grades": dict.fromkeys(values["grades"], WAITING),
+        "comments": dict.fromkeys(values["comments"], SILENT),
+    }
+
+
+def _score(grades, report, lecture):
+    """The grades, by cell, with the scores of a Report."""
     verdicts = {verdict.exercise: verdict for verdict in report.verdicts}
     exercises = {exercise.check_cell: exercise for exercise in lecture.exercises}
-    for name, grade in _grades(session, submitted):
+    scored = {}
+    for name, grade in grades.items():
         exercise = exercises.get(name)
         verdict = verdicts.get(exercise.id) if exercise else None
+        by_hand, waits = grade["manual_score"] is not None, grade["needs_manual_grade"]
         if verdict is not None and verdict.by_hand and report.state != "ungradable":
-            grade.needs_manual_grade = grade.needs_manual_grade or grade.manual_score is None
-            grade.auto_score = None
-            continue
-        score = score_of(exercise, verdict) if exercise and report.state != "ungradable" else 0.0
-        by_hand = grade.manual_score is not None
-        grade.needs_manual_grade = by_hand and (grade.needs_manual_grade or grade.auto_score != score)
-        grade.auto_score = score
+            score, waits = None, waits or not by_hand
+        else:
+            score = score_of(exercise, verdict) if exercise and report.state != "ungradable" else 0.0
+            waits = by_hand and (waits or grade["auto_score"] != score)
+        scored[name] = {**grade, "auto_score": score, "needs_manual_grade": waits}
+    return scored
 
 
 def _messages(report, lecture):
@@ -358,23 +473,13 @@ def _names(lecture):
     return [exercise.id for exercise in lecture.exercises]
 
 
-def _comment(session, submitted, messages):
-    for name, comment in _comments(session, submitted):
-        message = messages.get(name)
-        comment.auto_comment = message and UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", message)
+def _commented(comments, messages):
+    """The comments, by cell, with these as the automatic ones."""
+    storable = {name: text and UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", text) for name, text in messages.items()}
+    return {name: {**comment, "auto_comment": storable.get(name)} for name, comment in comments.items()}
 
 
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # PostgreSQL takes no NUL, nobody takes half of a surrogate pair
-
-
-def _grades(session, submitted):
-    query = select(GradeCell.name, Grade).join(GradeCell, GradeCell.id == Grade.cell_id)
-    return session.execute(query.where(Grade.notebook_id == submitted.id).order_by(GradeCell.name)).all()
-
-
-def _comments(session, submitted):
-    query = select(SolutionCell.name, Comment).join(SolutionCell, SolutionCell.id == Comment.cell_id)
-    return session.execute(query.where(Comment.notebook_id == submitted.id).order_by(SolutionCell.name)).all()
 
 
 def _handed_in(report, settings):
@@ -386,18 +491,19 @@ def _handed_in(report, settings):
     return found and found.replace(tzinfo=None)  # as nbgrader keeps it: naive, in UTC
 
 
-def _late_penalty(session, submitted, settings):
+def _late_penalty(connection, held, submitted, now, settings):
     """The points that the course's own rule takes from a late submission; None where it is not late."""
-    if submitted.assignment.assignment.duedate is None:  # nbgrader fails on an extension of nothing
+    due = held.lecture.duedate
+    if due is None or now["timestamp"] is None:
         return None
-    late = submitted.assignment.total_seconds_late
-    if not late:
+    late = (now["timestamp"] - due - (now["extension"] or timedelta())).total_seconds()
+    if late <= 0:
         return None
     rule = AssignLatePenalties(config=release.course_config(settings))
     rule.init_plugin()
-    session.refresh(submitted, ["score"])
-    penalty = rule.plugin_inst.late_submission_penalty(submitted.assignment.student_id, submitted.score, late)
-    return None if penalty is None else min(max(penalty, 0.0), submitted.score)
+    score = connection.scalar(select(SubmittedNotebook.score).where(SubmittedNotebook.id == submitted))
+    penalty = rule.plugin_inst.late_submission_penalty(held.student, score, late)
+    return None if penalty is None else min(max(penalty, 0.0), score)
 
 
 def _autograded_path(student, lecture, settings) -> Path:
@@ -411,7 +517,7 @@ def scores(lecture: Lecture, settings: Settings) -> dict[str, float]:
     """Points by student, those given by hand and penalties included; without the students of whom a cell waits for a person."""
 
     def work(session):
-        _lecture_row(session, lecture)
+        _lecture_row(session.connection(), lecture)
         query = select(SubmittedAssignment).join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
         submitted = session.scalars(query.where(Assignment.name == lecture.name)).all()
         return {
@@ -428,52 +534,46 @@ def points_by_hand(lecture: Lecture, settings: Settings) -> dict[tuple[str, str]
     exercises = {exercise.check_cell: exercise.id for exercise in lecture.exercises}
 
     def work(session):
-        notebook = _lecture_row(session, lecture)
+        notebook = _lecture_row(session.connection(), lecture)
+        found = session.connection().execute(BY_HAND, {"notebook": notebook.id})
         return {
-            (submitted.assignment.student_id, exercises[name]): float(grade.manual_score + (grade.extra_credit or 0))
-            for submitted in session.scalars(
-                select(SubmittedNotebook).where(SubmittedNotebook.notebook_id == notebook.id)
-            )
-            for name, grade in _grades(session, submitted)
-            if grade.manual_score is not None and name in exercises
+            (row.student_id, exercises[row.name]): float(row.manual_score + (row.extra_credit or 0))
+            for row in found
+            if row.name in exercises
         }
 
     return _in_one_transaction(settings.db_url, work)
 
 
+BY_HAND = (
+    select(SubmittedAssignment.student_id, GradeCell.name, Grade.manual_score, Grade.extra_credit)
+    .select_from(Grade)
+    .join(GradeCell, GradeCell.id == Grade.cell_id)
+    .join(SubmittedNotebook, SubmittedNotebook.id == Grade.notebook_id)
+    .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
+    .where(SubmittedNotebook.notebook_id == bindparam("notebook"), Grade.manual_score.is_not(None))
+)
+
+
 def snapshot(student: str, lecture: Lecture, settings: Settings) -> dict[str, Any]:
     """Everything that `write` may change for one student, as data that JSON can hold."""
     path = _autograded_path(student, lecture, settings)
+    held = _in_one_transaction(settings.db_url, lambda session: _held(session.connection(), lecture, student))
+    return _kept(held, student, path)
 
-    def work(session):
-        submitted = _submitted(session, _lecture_row(session, lecture), student)
-        if submitted is None:
-            return None
-        timestamp, extension = submitted.assignment.timestamp, submitted.assignment.extension
-        known = select(ATTEMPT.c.digest).where(ATTEMPT.c.submission_id == submitted.assignment_id)
-        return {
-            "timestamp": timestamp and timestamp.isoformat(),
-            "extension": extension and extension.total_seconds(),
-            "digest": session.scalar(known),
-            "flagged": submitted.flagged,
-            "late_submission_penalty": submitted.late_submission_penalty,
-            "grades": {name: _values(grade, GRADE_VALUES) for name, grade in _grades(session, submitted)},
-            "comments": {name: _values(comment, COMMENT_VALUES) for name, comment in _comments(session, submitted)},
-        }
 
+def _kept(held, student, path):
+    timestamp, extension = held.values["timestamp"], held.values["extension"]
+    plain = {
+        **held.values,
+        "timestamp": timestamp and timestamp.isoformat(),
+        "extension": extension and extension.total_seconds(),
+    }
     return {
         "student": student,
-        "submission": _in_one_transaction(settings.db_url, work),
+        "submission": None if held.submitted is None else plain,
         "autograded": path.read_text(encoding="utf-8") if path.exists() else None,
     }
-
-
-GRADE_VALUES = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
-COMMENT_VALUES = ("auto_comment", "manual_comment")
-
-
-def _values(row, names):
-    return {name: getattr(row, name) for name in names}
 
 
 def restore(kept: dict[str, Any], lecture: Lecture, settings: Settings) -> None:
@@ -485,15 +585,11 @@ def restore(kept: dict[str, Any], lecture: Lecture, settings: Settings) -> None:
     path = _autograded_path(student, lecture, settings)
 
     def work(session):
-        notebook = _lecture_row(session, lecture)
-        submitted = _submitted(session, notebook, student)
+        held = _held(session.connection(), lecture, student)
         if then is None:
-            _remove_submission(session, submitted)
+            _remove_submission(session, held)
         else:
-            submitted = submitted or _new_submission(session, notebook, student)
-            _forget(session, submitted)
-            _remember(session, submitted, then["digest"])
-            _put_back(session, submitted, then)
+            _put(session.connection(), held, _as_then(held.values, then))
         _clear(settings.out / "feedback" / student / lecture.name, settings)  # it was about what is taken back
         if kept["autograded"] is None:
             _clear(path.parent, settings)
@@ -501,6 +597,19 @@ def restore(kept: dict[str, Any], lecture: Lecture, settings: Settings) -> None:
             write_whole(path, kept["autograded"])
 
     _in_one_transaction(settings.db_url, work)
+
+
+def _as_then(values, then):
+    """The values of a snapshot, for the cells that there are now."""
+    timestamp, extension = then["timestamp"], then["extension"]
+    known = _forgotten(values)
+    return {
+        **then,
+        "timestamp": timestamp and datetime.fromisoformat(timestamp),
+        "extension": None if extension is None else timedelta(seconds=extension),
+        "grades": {name: {**waiting, **then["grades"].get(name, {})} for name, waiting in known["grades"].items()},
+        "comments": {name: {**silent, **then["comments"].get(name, {})} for name, silent in known["comments"].items()},
+    }
 
 
 def _clear(folder, settings):
@@ -512,25 +621,12 @@ def _clear(folder, settings):
         around.rmdir()
 
 
-def _put_back(session, submitted, then):
-    handed_in, extension = submitted.assignment, then["extension"]
-    handed_in.timestamp = then["timestamp"] and datetime.fromisoformat(then["timestamp"])
-    handed_in.extension = None if extension is None else timedelta(seconds=extension)
-    submitted.flagged, submitted.late_submission_penalty = then["flagged"], then["late_submission_penalty"]
-    for rows, values in ((_grades, then["grades"]), (_comments, then["comments"])):
-        for name, row in rows(session, submitted):
-            for key, value in values.get(name, {}).items():
-                setattr(row, key, value)
-
-
-def _remove_submission(session, submitted):
-    if submitted is None:
+def _remove_submission(session, held):
+    if held.submitted is None:
         return
-    handed_in = submitted.assignment
-    session.execute(delete(ATTEMPT).where(ATTEMPT.c.submission_id == handed_in.id))
-    _remove_submitted(session, submitted)
-    session.refresh(handed_in)
-    session.delete(handed_in)
+    session.execute(delete(ATTEMPT).where(ATTEMPT.c.submission_id == held.handed_in))
+    _remove_submitted(session, session.get(SubmittedNotebook, held.submitted))
+    session.delete(session.get(SubmittedAssignment, held.handed_in))
 
 
 # ---- what nbgrader makes of it --------------------------------------------------------------------------------------

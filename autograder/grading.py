@@ -22,7 +22,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.prompt import Confirm
 
 from . import export, farm, gradebook, intake, kernels, ledger, report, sandbox
-from .database import shown_url
+from .database import kept_open, shown_url
 from .errors import CourseError, EngineError, UsageError
 from .exercises import Lecture, lecture_names, load_lecture
 from .files import demand_writable, storage_error
@@ -72,7 +72,7 @@ def grade_class(name: str, path: Path, settings: Settings, *, regrade: bool, out
         walk = _Walk(lecture, settings, book, run, released, found, regrade)
         if regrade:
             book.unstage()  # what an interrupted regrade left
-        with _progress(err) as bar:
+        with kept_open(settings.db_url), _progress(err) as bar:
             walk.through(bar)
         if regrade:
             _agree_and_save(walk, out, err)
@@ -147,9 +147,8 @@ class _Walk:
 
 def save(done: Report, key: str, attempt: str, lecture: Lecture, settings: Settings, book: Ledger, run: Run) -> None:
     """One Report into the ledger, then into the gradebook."""
-    snapshot = gradebook.snapshot(done.student, lecture, settings)
-    counted = book.save(run, done, key, attempt, snapshot)
-    _enter(counted, lecture, settings, book)
+    gradebook.write(done, lecture, settings, note=lambda held: book.save(run, done, key, attempt, held))
+    book.entered(done.student)
 
 
 def _enter(done: Report, lecture, settings, book) -> None:
@@ -391,4 +390,5 @@ def _progress(err: Console) -> Progress:
         TextColumn("left"),
         TimeRemainingColumn(),
         console=err,
+        refresh_per_second=2,  # each one takes a millisecond or so from the kernels, ten a second are the default
     )

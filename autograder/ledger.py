@@ -29,7 +29,7 @@ from typing import Any
 
 from .errors import UsageError
 from .exercises import Lecture
-from .files import remove_parts, safe_name, storage_error, write_whole
+from .files import make_empty, remove_parts, safe_name, storage_error, write_whole
 from .records import Report, Submission, Verdict
 from .settings import Settings
 
@@ -254,7 +254,7 @@ class Ledger:
     def entered(self, student: str) -> None:
         """Note that the gradebook holds what the ledger says of a student."""
         record = self.record(student)
-        write_whole(_runs(self.out) / record.run / "entered" / Path(_file(student)).stem, "")
+        make_empty(_runs(self.out) / record.run / "entered" / Path(_file(student)).stem)
 
     def finish(self, run: Run, seconds: float) -> Run:
         """Close a run. One that graded nothing leaves no trace, so that `undo` takes back the one before."""

@@ -17,6 +17,14 @@ def test_a_file_is_replaced_with_its_folder_made(tmp_path):
     assert (tmp_path / "a" / "b.txt").read_bytes() == "néw".encode()
 
 
+def test_an_empty_file_is_made_with_its_folder_and_may_be_there(tmp_path):
+    for _ in range(2):
+        files.make_empty(tmp_path / "a" / "b")
+        assert (tmp_path / "a" / "b").read_bytes() == b""
+    with pytest.raises(StorageError, match="what is graded is kept"):
+        files.make_empty(tmp_path / "a" / "b" / "c")
+
+
 REFUSALS = [(errno.ENOSPC, "the disk is full"), (errno.EDQUOT, "the disk is full"), (errno.EROFS, "Read-only")]
 
 

@@ -8,18 +8,22 @@ import shutil
 import sqlite3
 import warnings
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import nbformat
+import nbgrader
 import pytest
+from alembic.script import ScriptDirectory
 from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import CsvExportPlugin
 from nbgrader.utils import determine_grade
+from sqlalchemy import text
 from sqlalchemy.exc import SAWarning
 
 from autograder import database, gradebook, notebooks, probe
-from autograder.autograded import autograded
+from autograder.autograded import autograded, notebook_text
 from autograder.errors import EngineError, GradebookError, StorageError
 from autograder.exercises import load_lecture
 from autograder.records import Report, Verdict
@@ -152,6 +156,11 @@ def test_the_gradebook_knows_the_cells_as_if_nbgrader_had_stored_them(lecture, s
         rows(theirs, SOURCES),
         [row for row in rows(theirs, LECTURES) if row[0] == TINY],
     ] == ours
+
+
+def test_a_new_gradebook_has_the_version_that_alembic_would_give_it(book):
+    scripts = ScriptDirectory(str(Path(nbgrader.__file__).parent / "alembic"))
+    assert rows(book, "select version_num from alembic_version") == [(scripts.get_current_head(),)]
 
 
 def test_changed_exercises_change_the_cells_and_keep_the_other_grades(lecture, book, course):
@@ -345,6 +354,82 @@ def test_a_late_submission_loses_what_the_course_says(lecture, book, course):
             assert stock.find_submission_notebook(TINY, TINY, student).late_submission_penalty == expected
 
 
+def test_who_was_given_more_time_is_not_late(lecture, book, course):
+    config = course / "nbgrader_config.py"
+    config.write_text(config.read_text() + "\nc.LateSubmissionPlugin.penalty_method = 'zero'\n")
+    with stock_gradebook(book) as stock:
+        stock.update_or_create_assignment(TINY, duedate="2026-03-01 12:00")
+        stock.add_student("ada")
+        stock.add_submission(TINY, "ada")
+        stock.grant_extension(TINY, "ada", minutes=30)
+    for minute, expected in ((30, None), (31, 2.0), (29, None)):
+        gradebook.write(report_of(lecture), lecture, book, timestamp=datetime(2026, 3, 1, 12, minute, tzinfo=UTC))
+        with stock_gradebook(book) as stock:
+            assert stock.find_submission_notebook(TINY, TINY, "ada").late_submission_penalty == expected
+
+
+def test_points_by_hand_count_when_a_late_submission_loses_points(lecture, book, course):
+    config = course / "nbgrader_config.py"
+    config.write_text(config.read_text() + "\nc.LateSubmissionPlugin.penalty_method = 'zero'\n")
+    gradebook.write(report_of(lecture), lecture, book)
+    by_hand(book, "check_every_kth", manual_score=1.0, extra_credit=0.25)
+    with stock_gradebook(book) as stock:
+        stock.update_or_create_assignment(TINY, duedate="2026-03-01 12:00")
+    gradebook.write(report_of(lecture), lecture, book, timestamp="2026-03-02 12:00")
+    assert rows(book, "select late_submission_penalty from submitted_notebook") == [(1.25,)]
+
+
+SNAPSHOT = {"timestamp", "extension", "digest", "flagged", "late_submission_penalty", "grades", "comments"}
+
+
+def test_what_is_replaced_is_noted_before_anything_changes(lecture, book):
+    gradebook.write(report_of(lecture), lecture, book, timestamp="2026-03-01 12:00")
+    by_hand(book, "why_copies", manual_score=1.5)
+    before, kept, noted = state_of(book), gradebook.snapshot("ada", lecture, book), []
+
+    def note(held):
+        assert state_of(book) == before
+        noted.append(json.loads(json.dumps(held)))
+        return report_of(lecture, scores={"every_kth": 1.0, "even_numbers": 1.0}, digest="two")
+
+    gradebook.write(ungradable(lecture, digest="two"), lecture, book, note=note)
+    assert noted == [kept] and kept["submission"].keys() == SNAPSHOT
+    assert grades(book)["check_every_kth"] == (1.0, None, None, 0), "what was noted is not what was written"
+    gradebook.restore(noted[0], lecture, book)
+    assert state_of(book) == before
+
+
+def test_of_who_is_new_it_is_noted_that_there_was_nothing(lecture, book):
+    noted = []
+    gradebook.write(report_of(lecture), lecture, book, note=lambda held: noted.append(held) or report_of(lecture))
+    assert noted == [{"student": "ada", "submission": None, "autograded": None}]
+
+
+def test_what_cannot_be_noted_is_not_written(lecture, book):
+    def full(held):
+        raise StorageError("the disk is full")
+
+    with pytest.raises(StorageError, match="the disk is full"):
+        gradebook.write(report_of(lecture), lecture, book, note=full)
+    assert grades(book) == {} and rows(book, "select count(*) from student") == [(0,)]
+
+
+def test_an_assignment_that_was_handed_in_without_this_notebook_keeps_its_extension(lecture, book):
+    with stock_gradebook(book) as stock:
+        stock.add_student("ada")
+        stock.add_submission(TINY, "ada")
+        stock.grant_extension(TINY, "ada", days=2)
+        for table in ("grade", "comment", "submitted_notebook"):
+            stock.db.execute(text(f"delete from {table}"))
+        stock.db.commit()
+    assert gradebook.snapshot("ada", lecture, book)["submission"] is None
+    gradebook.write(report_of(lecture), lecture, book, timestamp="2026-03-01 12:00")
+    assert len(grades(book)) == len(comments(book)) == 3
+    with stock_gradebook(book) as stock:
+        (found,) = stock.assignment_submissions(TINY)
+        assert (found.extension, found.timestamp) == (timedelta(days=2), datetime(2026, 3, 1, 12))
+
+
 # ---- the notebook beside it -----------------------------------------------------------------------------------------
 
 
@@ -406,6 +491,13 @@ def test_what_the_student_displayed_stays_for_people(lecture):
     outputs = next(c for c in notebook.cells if c.id == "check_every_kth").outputs
     assert outputs[0].data == {"text/plain": "2.0"}
     assert "visible checks passed" in outputs[1].data["text/plain"]
+
+
+def test_the_file_says_what_nbformat_would_write(lecture):
+    notebook = autograded(report_of(lecture), lecture)
+    nbformat.validate(notebook)
+    theirs = nbformat.reads(nbformat.writes(notebook), as_version=4)
+    assert nbformat.reads(notebook_text(notebook), as_version=4) == theirs
 
 
 def test_messages_of_probes_are_not_kept(lecture):
@@ -507,6 +599,25 @@ def test_someone_who_reads_is_in_nobodys_way(lecture, book, impatient):
     finally:
         reader.close()
     assert grades(book)["check_every_kth"][0] == 2.0
+
+
+def test_a_gradebook_that_is_kept_open_is_open_to_others(lecture, book, impatient):
+    """Without it the log is written back at the end of each transaction."""
+    log = book.out / "gradebook.db-wal"
+    gradebook.write(report_of(lecture), lecture, book)
+    assert not log.exists()
+    with database.kept_open(book.db_url):
+        gradebook.write(report_of(lecture, "bo"), lecture, book)
+        assert log.exists()
+        by_hand(book, "why_copies", "bo", manual_score=1.5)
+        gradebook.write(report_of(lecture, "bo"), lecture, book)
+        assert grades(book, "bo")["why_copies"] == (None, 1.5, None, 0)
+    assert not log.exists() and len(grades(book, "bo")) == 3
+
+
+def test_a_gradebook_that_cannot_be_kept_open_is_no_matter_here(settings):
+    with database.kept_open("sqlite:////proc/none/gradebook.db"), database.kept_open("postgresql://none/none"):
+        pass
 
 
 def test_a_full_disk_is_one_sentence_and_changes_nothing(lecture, book, monkeypatch):

@@ -124,16 +124,16 @@ def test_a_class_is_graded_kept_regraded_and_taken_back(course, handed, handed_i
 @pytest.mark.xdist_group("grading")
 def test_a_locked_gradebook_loses_nothing_and_the_next_call_goes_on(course, handed, handed_in, monkeypatch):
     folder = handed(eve=handed_in())
-    written = grading.gradebook.write
+    put = grading.gradebook._put
     monkeypatch.setattr(
-        grading.gradebook, "write", lambda *a, **k: (_ for _ in ()).throw(GradebookError("the gradebook is locked"))
+        grading.gradebook, "_put", lambda *a, **k: (_ for _ in ()).throw(GradebookError("the gradebook is locked"))
     )
     with pytest.raises(GradebookError, match="locked"):
         graded(course, folder)
     assert list(ledger.Ledger(course.out, LECTURE).unentered()), (
         "what was graded is in the ledger, and waits for the gradebook"
     )
-    monkeypatch.setattr(grading.gradebook, "write", written)
+    monkeypatch.setattr(grading.gradebook, "_put", put)
     _, text, results = graded(course, folder)
     assert results["eve"]["score"] == 5 and auto_scores(course)["eve", "check_every_kth"] == 2
     assert "of them unchanged and kept" in text and not list(ledger.Ledger(course.out, LECTURE).unentered())
