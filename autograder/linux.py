@@ -6,7 +6,12 @@ import platform
 import socket
 import struct
 
-libc = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None  # elsewhere this is imported and never used
+try:
+    import fcntl
+except ImportError:  # Windows, where this is imported and never used
+    fcntl = None
+
+libc = ctypes.CDLL(None, use_errno=True) if fcntl else None
 
 NEWNS, NEWIPC, NEWUSER, NEWPID, NEWNET = 0x00020000, 0x08000000, 0x10000000, 0x20000000, 0x40000000  # clone(2)
 NOSUID, NODEV, NOEXEC, BIND, REC, PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18  # mount(2)
@@ -52,8 +57,6 @@ def mount(source, target, kind=None, flags=0, options=None):
 
 def switch_loopback_on():
     """In a new network namespace nothing reaches even oneself before."""
-    import fcntl  # which Windows lacks
-
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
 
