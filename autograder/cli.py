@@ -238,9 +238,13 @@ def grade(
     if not settings.scheduler:
         worker_processes.start_importing(settings)  # while this process imports what it needs itself
     with preload.to_stay():
-        from .grading import grade_class
+        from .farm import opening
+    entries = len(list(submissions.iterdir())) if submissions.is_dir() else 0
+    with opening(settings, entries):
+        with preload.to_stay():
+            from .grading import grade_class
 
-    errors = grade_class(lecture, submissions, settings, regrade=regrade, out=out, err=err)
+        errors = grade_class(lecture, submissions, settings, regrade=regrade, out=out, err=err)
     if errors:
         raise typer.Exit(1)
 

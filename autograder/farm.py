@@ -27,6 +27,8 @@ import traceback
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future as ThreadFuture
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -337,13 +339,42 @@ def error_report(lecture: Lecture, submission: Submission, sentence: str) -> Rep
     return Report(submission.student, lecture.name, "error", verdicts, sentence, submission.repairs, provenance=seen)
 
 
+_OPENING: list[ThreadFuture[Client]] = []  # the cluster of this machine that is being started, or none
+
+
+@contextlib.contextmanager
+def opening(settings: Settings, submissions: int) -> Iterator[None]:
+    """Start the cluster of this machine for so many submissions in a thread, while this one imports: nbgrader takes as long.
+
+    What is graded meanwhile is graded on it, and it ends with this context. Where there is a scheduler nothing is started.
+    """
+    if settings.scheduler or submissions < 1:
+        yield
+        return
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(1) as pool:
+        _OPENING.append(pool.submit(lambda: stack.enter_context(_of_this_machine(settings, submissions))))
+        try:
+            yield
+        finally:
+            _OPENING.clear()
+
+
 @contextlib.contextmanager
 def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
-    """A client of the cluster at settings.scheduler, or of one that lives as long as this context."""
+    """A client of the cluster at settings.scheduler, or of one that lives as long as this context or as `opening`."""
+    if settings.scheduler:
+        with dask.config.set(QUIET), _silent("distributed"), _connected(settings.scheduler) as client:
+            yield client
+    elif _OPENING:
+        yield _OPENING[0].result()
+    else:
+        with _of_this_machine(settings, submissions) as client:
+            yield client
+
+
+@contextlib.contextmanager
+def _of_this_machine(settings: Settings, submissions: int) -> Iterator[Client]:
     with dask.config.set(QUIET), _silent("distributed"), contextlib.ExitStack() as stack:
-        if settings.scheduler:
-            yield stack.enter_context(_connected(settings.scheduler))
-            return
         workers.start_importing(settings)
         stack.callback(_forget_killed)
         place = stack.enter_context(leftovers.temporary_place())
@@ -362,7 +393,9 @@ def _cluster(settings: Settings, submissions: int) -> Iterator[Client]:
                 scheduler_kwargs={"dashboard": False},
             )
         )
-        yield stack.enter_context(Client(cluster))
+        client = Client(cluster)
+        stack.callback(client.close)  # as a context it would have to be left in the thread that entered it
+        yield client
 
 
 def _local_cluster(**options) -> LocalCluster:

@@ -277,6 +277,49 @@ def test_an_empty_class_starts_no_cluster(tiny, settings, stub_tasks, monkeypatc
 # ---- a run that is ended from outside
 
 
+def test_a_cluster_that_was_opened_before_grades_and_is_closed_once(tiny, settings, stub_tasks, tmp_path):
+    settings = dataclasses.replace(settings, workers=1, out=tmp_path)
+    with farm.opening(settings, 5):
+        pids = set()
+        for student in ("ada", "bob"):
+            (report,) = farm.graded(stub_tasks.grade, [handed_in(student)], tiny, settings, 7, warm=stub_tasks.warm)
+            pids.add(report.provenance["pid"])
+    assert len(pids) == 1, "each started workers of its own"
+    assert not any(Path("/proc", pid).exists() for pid in pids)
+    (later,) = farm.graded(stub_tasks.grade, [handed_in("cyd")], tiny, settings, 7)
+    assert later.provenance["pid"] not in pids
+
+
+def test_a_cluster_that_was_opened_for_nothing_is_closed(settings, monkeypatch):
+    closed = []
+
+    class Remembered(LocalCluster):
+        def close(self, *arguments, **options):
+            closed.append(self)
+            return super().close(*arguments, **options)
+
+    monkeypatch.setattr(farm, "LocalCluster", Remembered)
+    with farm.opening(settings, 5):
+        pass
+    assert closed and closed[0].status.name == "closed"
+
+
+@pytest.mark.parametrize("options, submissions", [({"scheduler": "tcp://127.0.0.1:1"}, 5), ({}, 0)])
+def test_nothing_is_opened_for_a_scheduler_or_an_empty_class(settings, monkeypatch, options, submissions):
+    monkeypatch.setattr(farm, "LocalCluster", lambda **_: pytest.fail("it was started"))
+    with farm.opening(dataclasses.replace(settings, **options), submissions):
+        assert farm._OPENING == []
+
+
+def test_a_cluster_that_cannot_be_opened_is_told_to_who_grades(tiny, settings, stub_tasks, monkeypatch):
+    def unreachable(**_):
+        raise RuntimeError("no loopback")
+
+    monkeypatch.setattr(farm, "LocalCluster", unreachable)
+    with farm.opening(settings, 5), pytest.raises(AutograderError, match="no loopback"):
+        list(farm.graded(stub_tasks.grade, [handed_in("ada")], tiny, settings, 7))
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(("end", "last_line"), [(signal.SIGINT, "stopped"), (signal.SIGKILL, "s")])
 def test_a_run_that_is_ended_leaves_no_process_and_no_noise(tiny, tmp_path, end, last_line):
