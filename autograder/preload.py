@@ -8,6 +8,8 @@ import os
 import sys
 from importlib.abc import MetaPathFinder
 
+# What kernels are started with: no database, and tracebacks in 20 ms instead of 150.
+ARGUMENTS = ("--HistoryManager.enabled=False", "--InteractiveShell.xmode=Plain")
 # Enough for a kernel.
 KERNEL = (
     "autograder.kernel_app", "ipykernel.ipkernel", "ipykernel.zmqshell", "IPython", "tarfile", "pdb", "faulthandler",
@@ -85,7 +87,7 @@ def _figure(figure):
 
 
 def _kernel(kernel_app):
-    kernel_app.MODULES = set(sys.modules)
+    kernel_app.prepare(ARGUMENTS)
 
 
 FIRST_USE = {"torch": _torch, "matplotlib.figure": _figure, "autograder.kernel_app": _kernel}
