@@ -21,20 +21,20 @@ INLINE = "matplotlib_inline.backend_inline"
 
 
 class Prepared:
-    """What was built: a kernel with its shell, from a configuration; backend is the shell's figures, or None."""
+    """What was built: a kernel with its shell, and what else knows of them."""
 
     def __init__(self, kernel_class, app):
         self.config = copy.deepcopy(app.config)
-        with _no_trace():
+        before = {place: value_at(*place) for place in places()}
+        with _no_folder():
             self.kernel = kernel_class.instance(parent=app, profile_dir=ProfileDir(), user_ns=None)
-            self.backend = show_figures()
-        self.shell = self.kernel.shell
-        atexit.unregister(self.shell.atexit_operations)
-        self.shell.restore_sys_module_state()
-        for single in (self.kernel, self.shell, self.backend):
-            type(single).clear_instance() if single else None
-        if self.backend:
-            sys.modules[INLINE].configure_inline_support.current_backend = "unset"
+            self.singles = [self.kernel, self.kernel.shell, show_figures()]
+        self.known = {place: value_at(*place) for place in before}
+        atexit.unregister(self.kernel.shell.atexit_operations)  # of the zygote, which ends by itself; a fork never does
+        self.kernel.shell.restore_sys_module_state()
+        for single in filter(None, self.singles):
+            single.clear_instance()
+        remember(before)
 
     def fits(self, app):
         """Whether an app would build the same."""
@@ -42,27 +42,49 @@ class Prepared:
 
     def adopt(self, profile_dir, **keywords):
         """Make it this process's own; takes the arguments of IPKernelApp.init_kernel for a kernel that it builds."""
-        kernel, shell = self.kernel, self.shell
-        for single in filter(None, (kernel, shell, self.backend)):
-            for kind in type(single)._walk_mro():
+        kernel, shell = self.kernel, self.kernel.shell
+        for single in filter(None, self.singles):
+            for kind in single._walk_mro():
                 kind._instance = single
-        if self.backend:
-            sys.modules[INLINE].configure_inline_support.current_backend = "inline"
+        remember(self.known)
+        keywords["parent"].config.merge(shell.config)  # upstream they are one, to which the shell adds
         for name, value in keywords.items():
             setattr(kernel, name, value)
         kernel.ident, kernel._stdout, kernel._stderr = str(uuid.uuid4()), sys.stdout, sys.stderr
         kernel.profile_dir = shell.profile_dir = profile_dir
-        shell.ipython_dir, shell.home_dir, shell.starting_dir = interactiveshell.get_ipython_dir(), get_home_dir(), os.getcwd()
+        shell.ipython_dir, shell.home_dir, shell.starting_dir = (
+            interactiveshell.get_ipython_dir(),
+            get_home_dir(),
+            os.getcwd(),
+        )
         shell.history_manager.hist_file = Path(profile_dir.location) / "history.sqlite"
         shell.history_manager.dir_hist[:] = [Path.cwd()]
         shell.init_environment()
         shell.save_sys_module_state()
         shell.init_sys_modules()
-        shell.sys_excepthook = sys.excepthook
         for publisher in (shell.displayhook, shell.display_pub):
             publisher.session, publisher.pub_socket = kernel.session, kernel.iopub_socket
         shell.displayhook.topic = kernel._topic("execute_result")
-        atexit.register(shell.atexit_operations)
+
+
+def places():
+    """Where matplotlib remembers, outside the shell, that it shows figures in one: (object, name)."""
+    if INLINE not in sys.modules:
+        return []
+    return [
+        (sys.modules["matplotlib.pyplot"], "_REPL_DISPLAYHOOK"),
+        (sys.modules[INLINE].configure_inline_support, "current_backend"),
+    ]
+
+
+def value_at(holder, name):
+    return getattr(holder, name, None)
+
+
+def remember(known):
+    """Set each place to its value."""
+    for (holder, name), value in known.items():
+        setattr(holder, name, value)
 
 
 def show_figures():
@@ -80,13 +102,11 @@ def show_figures():
 
 
 @contextlib.contextmanager
-def _no_trace():
-    """What is built within makes no folder in HOME, and leaves the environment as it is."""
-    environment, folder = dict(os.environ), interactiveshell.get_ipython_dir
+def _no_folder():
+    """IPython makes no folder in the zygote's HOME, which is not a kernel's."""
+    folder = interactiveshell.get_ipython_dir
     interactiveshell.get_ipython_dir = str
     try:
         yield
     finally:
         interactiveshell.get_ipython_dir = folder
-        os.environ.clear()
-        os.environ.update(environment)
