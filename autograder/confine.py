@@ -160,5 +160,5 @@ def unpack(descriptor, folder):
     """Unpack a tar archive; names that lead out of the folder are an error."""
     with open(descriptor, "rb") as file:
         if os.fstat(descriptor).st_size:
-            with tarfile.open(fileobj=file) as archive:
+            with tarfile.open(fileobj=file, mode="r:") as archive:  # else all compressions are tried
                 archive.extractall(folder, filter="data")

@@ -30,8 +30,11 @@ from IPython.core import shellapp  # noqa: E402
 from traitlets import DottedObjectName, List, Type  # noqa: E402
 from traitlets.config.loader import Config, DeferredConfigString  # noqa: E402
 
+from autograder import prepared  # noqa: E402
+
 OPTION = re.compile(r"--([A-Z]\w*)\.(\w+)=(.*)", re.S)  # --Class.trait=value
 MODULES: set[str] = set()  # their names when the zygote was warm
+PREPARED: list[prepared.Prepared] = []  # at most one
 CHANNELS = ("shell", "iopub", "stdin", "control", "hb")  # the order in which listening descriptors are passed
 
 
@@ -69,6 +72,13 @@ def _sees_no_modules(library):
 class WarmKernel(ipkernel.IPythonKernel):
     """An IPython kernel that says when a client may come."""
 
+    @classmethod
+    def instance(cls, **keywords):
+        """IPKernelApp.init_kernel calls this: the kernel that was built before the fork, if it fits, else a new one."""
+        if PREPARED and not cls.initialized() and PREPARED[0].fits(keywords["parent"]):
+            PREPARED.pop().adopt(**keywords)
+        return super().instance(**keywords)
+
     def __init__(self, **keywords):
         with _sees_no_modules(ipkernel):  # it would list the files of all for the debugger that is not there
             super().__init__(**keywords)
@@ -90,8 +100,8 @@ class WarmKernelApp(IPKernelApp):
     kernel_class = Type(WarmKernel, klass=ipkernel.IPythonKernel)
     outstream_class = DottedObjectName(f"{__name__}.WarmStream")
 
-    def __init__(self, connection, listeners, own_network, ready, **keywords):
-        super().__init__(**keywords)
+    def serve(self, connection, listeners, own_network, ready):
+        """Where clients come from, and what to call once they may come; to be told before `initialize`."""
         self.connection = connection
         self.ready = ready
         self.listeners = dict(zip(CHANNELS, listeners, strict=True))
@@ -184,9 +194,17 @@ def run(request, listeners, ready, own_network):
 
     request: a dict with "connection" (see jupyter_client.connect) and "arguments" (of IPKernelApp).
     """
-    app = WarmKernelApp.instance(request["connection"], listeners, own_network, ready)
+    app = WarmKernelApp.instance()
+    app.serve(request["connection"], listeners, own_network, ready)
     app.initialize(request["arguments"])
-    shown = sys.modules.get("matplotlib_inline.backend_inline")
-    if shown:  # imported before there was a shell: what its import would have done
-        shown._enable_matplotlib_integration()
+    prepared.show_figures()
     app.start()
+
+
+def prepare(arguments):
+    """Build a kernel before the fork, for those that are asked for with these arguments."""
+    app = WarmKernelApp()
+    app.parse_command_line(arguments)
+    app.init_pdb()
+    MODULES.update(sys.modules)
+    PREPARED.append(prepared.Prepared(WarmKernel, app))

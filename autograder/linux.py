@@ -23,6 +23,8 @@ LAST_CAPABILITY = 63  # room for later kernels; dropping one that does not exist
 SECCOMP = {"x86_64": 317, "aarch64": 277}
 MACHINE = platform.machine()
 
+COLLAPSE, HUGE_PAGE = 25, 1 << 21  # madvise(2), since Linux 6.1
+
 
 def checked(result, what):
     """The result of a libc call, or OSError with what was tried."""
@@ -80,3 +82,15 @@ def become(uid):
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     prctl(SET_DUMPABLE, 1)  # else /proc/self belongs to root and the process cannot read its own descriptors
+
+
+def huge_pages():
+    """Move the private memory of this process into huge pages, as far as this kernel can."""
+    with open("/proc/self/maps") as file:
+        mappings = [line.split() for line in file]
+    for addresses, access, _, _, inode, *name in mappings:
+        if access == "rw-p" and inode == "0" and name in ([], ["[heap]"]):
+            start, end = (int(address, 16) for address in addresses.split("-"))
+            start = -(-start // HUGE_PAGE) * HUGE_PAGE
+            if start + HUGE_PAGE <= end:  # what cannot be moved stays
+                libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t((end - start) // HUGE_PAGE * HUGE_PAGE), COLLAPSE)

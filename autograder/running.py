@@ -24,12 +24,11 @@ from jupyter_client.connect import write_connection_file
 
 from autograder import cold
 from autograder.limits import DEFAULT
+from autograder.preload import ARGUMENTS
 from autograder.warm import clean
 
 # In the order of kernel_app.CHANNELS.
 PORTS = {"shell_port": 1, "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5}
-# No database, and tracebacks in 20 ms instead of 150.
-ARGUMENTS = ("--HistoryManager.enabled=False", "--InteractiveShell.xmode=Plain")
 READY_SECONDS = 60
 BACKLOG = 16
 LONGEST = 60  # characters of a temporary folder's path that leave room for a socket's name in 107

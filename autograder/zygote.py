@@ -84,6 +84,7 @@ def main():
         with preload.to_stay():
             failed = preload.import_all(setup.modules)
             preload.touch()
+        linux.huge_pages()  # a fork copies the tables of all pages, and its end clears them: 20 ms, with these 6
         if setup.stem:
             fork_zygotes(control, failed)
         else:
