@@ -20,7 +20,6 @@ import warnings
 
 import torch
 from safetensors.torch import load as _load_tensors
-from safetensors.torch import save as _save_tensors
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .fake_gpu import FakeGpu, leaves
@@ -368,7 +367,7 @@ class Pack:
         if value.is_complex():
             value = torch.view_as_real(value)
         key = f"t{len(self.tensors)}"
-        self.tensors[key] = value.clone()  # safetensors refuses tensors that share memory
+        self.tensors[key] = value.clone()  # as it is now: what shares its memory may change it
         node["value"] = key
 
     def _describe_sparse(self, t, node):
@@ -422,9 +421,46 @@ class Pack:
 
     def message(self, **metadata) -> bytes:
         """The finished message."""
-        return _save_tensors(
-            self.tensors, {"tree": json.dumps(metadata)}
-        )  # one key: safetensors keeps no order of several
+        return packed(self.tensors, json.dumps(metadata))
+
+
+def packed(tensors, tree: str) -> bytes:
+    """A message, byte for byte what safetensors.torch.save writes, which takes three times as long: it looks for shared memory.
+
+    Args:
+        tensors: contiguous ones on the CPU, by name.
+    """
+    header, rank, parts, end = {"__metadata__": {"tree": tree}}, list(_DTYPES), [], 0
+    for name, t in sorted(tensors.items(), key=lambda item: (rank.index(item[1].dtype), item[0])):
+        parts.append(
+            t.as_strided((t.numel(),), (1,)).view(torch.uint8).numpy().tobytes()
+        )  # a stride of one element may be any
+        start, end = end, end + len(parts[-1])
+        header[name] = {"dtype": _DTYPES[t.dtype], "shape": list(t.shape), "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join((struct.pack("<Q", len(text)), text, *parts))
+
+
+_DTYPES = {  # in the order of their tensors: wide ones first, so that each is aligned
+    torch.uint64: "U64",
+    torch.int64: "I64",
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.uint32: "U32",
+    torch.int32: "I32",
+    torch.bfloat16: "BF16",
+    torch.float16: "F16",
+    torch.uint16: "U16",
+    torch.int16: "I16",
+    torch.float8_e5m2fnuz: "F8_E5M2FNUZ",
+    torch.float8_e4m3fnuz: "F8_E4M3FNUZ",
+    torch.float8_e4m3fn: "F8_E4M3",
+    torch.float8_e5m2: "F8_E5M2",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
 
 
 class _Key:
