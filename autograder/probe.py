@@ -167,16 +167,16 @@ def observe(
     an exception that came: a student's notebook asks where.
     """
     seen = {"raised": None, "result": None, "gradients": {}, "fake_cuda": None}
-    values, caught, counter = list(arguments.values()), [], _CountOps()
+    values, counter = list(arguments.values()), _CountOps()
     call = function if driver is None else lambda *case: driver(function, *case)
     started = time.perf_counter()
-    try:
-        with (
-            contextlib.redirect_stdout(_nowhere()),
-            contextlib.redirect_stderr(_nowhere()),
-            warnings.catch_warnings(record=True) as caught,
-        ):
-            warnings.simplefilter("always")
+    with (  # what fails in making these is no fault of the function: then there is no answer
+        contextlib.redirect_stdout(_nowhere()),
+        contextlib.redirect_stderr(_nowhere()),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        try:
             with counter if count else contextlib.nullcontext():
                 result = call(*values)
             seen["seconds"] = time.perf_counter() - started
@@ -184,14 +184,14 @@ def observe(
             if gradient:
                 seen["gradients"] = _gradients(result, arguments, pack)
             seen["result"] = pack.describe(result)
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):  # it is the time limit: let it through
-            raise
-        message = _text(error).partition(NO_KERNEL)[0]
-        seen["raised"] = {"types": [c.__name__ for c in type(error).__mro__], "message": message}
-        if failed is not None:
-            failed(error)
-        pack.name_inputs(arguments)
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt):  # it is the time limit: let it through
+                raise
+            message = _text(error).partition(NO_KERNEL)[0]
+            seen["raised"] = {"types": [c.__name__ for c in type(error).__mro__], "message": message}
+            if failed is not None:
+                failed(error)
+            pack.name_inputs(arguments)
     seen.setdefault("seconds", time.perf_counter() - started)
     seen["inputs"] = [[name, pack.describe(value)] for name, value in arguments.items()]
     seen["ops"], seen["new_bytes"] = counter.counts, counter.new_bytes
