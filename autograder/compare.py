@@ -340,8 +340,10 @@ def _limits(seen: SeenTensor, tolerance) -> tuple[float, float]:
 
 
 def _close(expected, got, seen, tolerance):
+    if torch.equal(expected, got):  # what is close costs ten times as much to say, and most are equal
+        return True
     if seen.dtype not in TOLERANCES:
-        return torch.equal(expected, got)
+        return False
     rtol, atol = _limits(seen, tolerance)
     wide = torch.complex128 if expected.is_complex() else torch.float64
     return torch.allclose(got.to(wide), expected.to(wide), rtol=rtol, atol=atol, equal_nan=True)

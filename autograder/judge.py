@@ -36,7 +36,8 @@ class Question:
 
     @property
     def probe(self) -> Probe:
-        return Probe(self.exercise.id, self.exercise.check_cell, wire.probe_code(self.exercise.id, self.message))
+        code = wire.probe_code(self.exercise.id, self.message, _fakes_a_gpu(self.exercise))
+        return Probe(self.exercise.id, self.exercise.check_cell, code)
 
 
 def question(exercise: Exercise, seed: int, device: str = "cpu") -> Question:
@@ -61,11 +62,15 @@ def _message(exercise, cases, device="cpu", threads=0, hidden=None):
         hidden=hidden,
         driver=standalone_text(exercise.driver, "driver") if exercise.driver else "",
         gradient=exercise.gradient,
-        fake_cuda=any(wanted.name == "device_agnostic" for wanted in exercise.properties),
+        fake_cuda=_fakes_a_gpu(exercise),
         count=not exercise.reads and any(wanted.name in COUNTED for wanted in exercise.properties),
         device=device,
         threads=threads,
     )
+
+
+def _fakes_a_gpu(exercise) -> bool:
+    return any(wanted.name == "device_agnostic" for wanted in exercise.properties)
 
 
 def rules(exercise: Exercise) -> Rules:

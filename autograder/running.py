@@ -1,7 +1,8 @@
 """A kernel that runs for the length of an `async with`, warm or cold, with a connected client.
 
 async with start_warm_kernel(zygote, files=folder, limits=Limits(memory_mib=1024), seed=3) as kernel:
-    reply = await kernel.client.execute_interactive("1 + 1")
+    request = kernel.client.execute("1 + 1")
+    message = await kernel.client.get_iopub_msg(timeout=5)
     await kernel.interrupt()
     ended = await kernel.died
 """
@@ -24,6 +25,7 @@ from jupyter_client.connect import write_connection_file
 
 from autograder import cold
 from autograder.limits import DEFAULT
+from autograder.messages import Client, limited, readable
 from autograder.preload import ARGUMENTS
 from autograder.warm import clean
 
@@ -61,23 +63,19 @@ def connection_to(folder):
 
 
 def limited_context(limits):
-    """A ZeroMQ context whose sockets take no message and no backlog larger than the limits say."""
-    context = zmq.asyncio.Context()
-    context.setsockopt(zmq.MAXMSGSIZE, limits.message_mib << 20)
-    context.setsockopt(zmq.RCVHWM, limits.messages_waiting)
-    context.setsockopt(zmq.LINGER, 0)
-    return context
+    """What jupyter_client's own clients need to be limited, too."""
+    return limited(zmq.asyncio.Context(), limits)
 
 
 @dataclass
 class Kernel:
     """A running kernel, warm or cold.
 
-    client: a connected AsyncKernelClient.
+    client: connected; it has execute, get_iopub_msg and get_shell_msg of an AsyncKernelClient.
     died: a future of warm.Ended, set when the kernel has ended and nothing of it is left.
     """
 
-    client: AsyncKernelClient
+    client: Client | AsyncKernelClient
     forked: object
     died: asyncio.Future
 
@@ -111,23 +109,11 @@ async def ready(forked):
     Raises:
         warm.ZygoteError: it ended before.
     """
-    loop = asyncio.get_running_loop()
-    said = loop.create_future()
-    loop.add_reader(forked.ready, lambda: said.done() or said.set_result(None))
+    said = False
     try:
-        await asyncio.wait_for(said, READY_SECONDS)
+        said = await readable(forked.ready, READY_SECONDS)
     finally:
-        loop.remove_reader(forked.ready)
-        forked.started(os.read(forked.ready, 1 << 13).decode() if said.done() else "no answer in time")
-
-
-async def connected(connection, context):
-    """A client whose messages all arrive: the kernel greets whoever has subscribed to its output."""
-    client = AsyncKernelClient(context=context)
-    client.load_connection_info(connection)
-    client.start_channels(hb=False)
-    await welcome(client, READY_SECONDS)
-    return client
+        forked.started(os.read(forked.ready, 1 << 13).decode() if said else "no answer in time")
 
 
 async def welcome(client, timeout):
@@ -174,7 +160,6 @@ async def start_warm_kernel(
     if missing := set(hides) - set(zygote.hides):
         raise ValueError(f"the zygote can import {', '.join(sorted(missing))}: start it with hides={tuple(hides)!r}")
     folder = socket_folder()
-    context = limited_context(limits)
     try:
         connection, listeners = connection_to(folder), listen(folder)
         request = {
@@ -185,14 +170,13 @@ async def start_warm_kernel(
         died = watch(forked)
         try:
             await ready(forked)
-            client = await connected(connection, context)
-            yield Kernel(client, forked, died)
-            client.stop_channels()
+            with contextlib.closing(Client(connection, limits)) as client:
+                await welcome(client, READY_SECONDS)  # from then on all that it publishes arrives
+                yield Kernel(client, forked, died)
         finally:
             forked.kill()
             await died
     finally:
-        context.destroy(linger=0)
         shutil.rmtree(folder)
 
 

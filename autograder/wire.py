@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import load
 
 from . import events, fake_gpu, probe
 from .records import Answers, Raised, Seen, SeenAxes, SeenFigure, SeenLine, SeenObject, SeenTensor
@@ -84,30 +84,32 @@ def without_times(answer: bytes, reads: str = "") -> bytes:
     """The same answer with every duration 0, no address and its files read, so that equal behaviour gives equal bytes."""
     meta, tensors = probe.unpack(answer)
     seen = [{**_files_read(case, reads), "seconds": 0.0} for case in meta["seen"]]
-    return save(tensors, {"tree": ADDRESS.sub("", json.dumps({"seen": seen}))})
+    return probe.packed(tensors, ADDRESS.sub("", json.dumps({"seen": seen})))
 
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # of an object, in its text: another one at every run
 
 
 def _message(tensors, meta) -> bytes:
-    return save(tensors, {"tree": json.dumps(meta)})
+    return probe.packed(tensors, json.dumps(meta))
 
 
-def probe_code(exercise: str, question: bytes) -> str:
+def probe_code(exercise: str, question: bytes, gpu: bool = True) -> str:
     """The Python expression that, evaluated in a kernel, answers `question` with the function named `exercise`.
 
-    The reply goes out on the kernel's display channel; a missing function is a KeyError.
+    The reply goes out on the kernel's display channel; a missing function is a KeyError. `gpu`: whether the question may ask
+    for the fake GPU.
     """
-    return _publishing(f"__import__('IPython').get_ipython().user_ns[{exercise!r}]", question)
+    return _publishing(f"__import__('IPython').get_ipython().user_ns[{exercise!r}]", question, gpu)
 
 
 def echo_code(word: str) -> str:
     """The expression that answers as a probe does, tensors included, with nothing of the student's: its reply holds `word` backwards."""
-    return _publishing("lambda word, x: (word[::-1], x + 1)", pack_question([(word, torch.ones(2))], ["word", "x"]))
+    question = pack_question([(word, torch.ones(2))], ["word", "x"])
+    return _publishing("lambda word, x: (word[::-1], x + 1)", question, gpu=False)
 
 
-def _publishing(function: str, question: bytes) -> str:
+def _publishing(function: str, question: bytes, gpu: bool) -> str:
     """An expression, not a cell: IPython would take 10 ms to read its text, and show it to the student's AST transformers.
 
     The probe comes compiled, so the kernel has to be of this version of Python.
@@ -115,15 +117,18 @@ def _publishing(function: str, question: bytes) -> str:
     text = base64.b64encode(question).decode()
     return (
         "(lambda space: (__import__('builtins').exec(__import__('marshal').loads(__import__('zlib').decompress("
-        f"__import__('base64').b64decode({_compiled_probe()!r}))), space), space['publish']({function}, {text!r}))[1])"
+        f"__import__('base64').b64decode({_compiled_probe(gpu)!r}))), space), space['publish']({function}, {text!r}))[1])"
         "({'__name__': 'probe'})"
     )
 
 
 @functools.cache
-def _compiled_probe() -> str:
+def _compiled_probe(gpu: bool) -> str:
+    """The probe's code, without docstrings; the fake GPU, a third of it, only where it is needed: it is read at each probe."""
     before, after = inspect.getsource(probe).split("from .fake_gpu import FakeGpu, leaves\n")
-    code = compile(before + inspect.getsource(fake_gpu) + after, "<probe>", "exec")
+    leaves = f"DEEPEST = {fake_gpu.DEEPEST}\n{inspect.getsource(fake_gpu.leaves)}"
+    text = before + (inspect.getsource(fake_gpu) if gpu else leaves) + after
+    code = compile(text, "<probe>", "exec", optimize=2)
     return base64.b64encode(zlib.compress(marshal.dumps(code))).decode()
 
 

@@ -254,7 +254,7 @@ def test_a_malformed_figure_is_unreadable(changes):
     case = {"result": node, "raised": None, "inputs": [], "gradients": {}, "ops": {}, "new_bytes": 0}
     case |= {"warnings": [], "seconds": 0.0, "fake_cuda": None}
     with pytest.raises(wire.Unreadable):
-        wire.read_seen(wire.save(tensors, {"tree": wire.json.dumps({"seen": [case]})}))
+        wire.read_seen(wire._message(tensors, {"seen": [case]}))
 
 
 def test_a_line_whose_coordinates_differ_in_length_is_unreadable():

@@ -1,9 +1,12 @@
 """Questions and answers survive the wire, and a malformed answer is a value."""
 
 import asyncio
+import base64
 import json
+import marshal
 import struct
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -54,6 +57,33 @@ def test_a_tensor_arrives_with_its_values_and_its_layout_in_memory(name):
     assert torch.equal(torch.nan_to_num(there.to(torch.complex64)), torch.nan_to_num(t.to(torch.complex64)))
     assert seen.result.shape == tuple(t.shape) and seen.result.stride == tuple(t.stride())
     assert seen.result.same_as == "a0"
+
+
+def test_a_message_is_written_as_safetensors_writes_it():
+    odd = torch.empty(0, dtype=torch.float32).set_(torch.ones(9).untyped_storage(), 2, (1, 3, 1), (7, 1, 5))
+    assert odd.is_contiguous()
+    tensors = {f"{n}{dtype}": torch.arange(6).to(dtype) for dtype in probe._DTYPES for n in (1, 10, 2)}
+    tensors |= {"0-d": torch.tensor(3.5), "empty": torch.zeros(2, 0), "no": torch.tensor(False), "odd": odd}
+    for some in (tensors, {}, {"odd": odd}):
+        tree = json.dumps({"a": 'é\n"\\\x7f', "n": [float("nan")]})
+        assert probe.packed(some, tree) == save(some, {"tree": tree})
+
+
+def test_the_fake_gpu_is_sent_only_where_it_is_asked_for():
+    def sent(**options):
+        space = {"__name__": "probe"}
+        question = wire.pack_question([(torch.ones(2),)], ["x"], **options)
+        exec(marshal.loads(zlib.decompress(base64.b64decode(wire._compiled_probe(options["fake_cuda"])))), space)
+        return space, wire.read_seen(space["answer"](lambda x: x + torch.zeros(2), question))[0]
+
+    without, seen = sent(fake_cuda=False)
+    assert "FakeGpu" not in without and seen.fake_cuda is None
+    _, seen = sent(fake_cuda=True)
+    assert "two devices" in seen.fake_cuda["message"]
+    for count in (False, True):
+        _, plain = sent(fake_cuda=False, count=count, gradient=True)
+        _, faked = sent(fake_cuda=True, count=count, gradient=True)
+        assert (plain.ops, plain.new_bytes) == (faked.ops, faked.new_bytes)
 
 
 def test_tensors_that_share_memory_share_it_on_the_other_side():

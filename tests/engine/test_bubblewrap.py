@@ -8,6 +8,8 @@ from autograder import bubblewrap, sandbox
 from autograder.running import start_warm_kernel
 from autograder.warm import Zygote
 
+from .attacks import execute
+
 
 def test_what_is_shown_below_a_covered_place_comes_after_the_cover(monkeypatch):
     monkeypatch.setattr(bubblewrap, "program", lambda: "bwrap")
@@ -28,12 +30,8 @@ def test_a_kernel_reads_it_and_cannot_change_it(monkeypatch, tmp_path_factory):
 
     async def ask():
         code = f"print(open({str(folder / 'lesson.txt')!r}).read())\ntry:\n    open({str(folder / 'new')!r}, 'w')\nexcept OSError as e: print('refused')"
-        said = []
         with Zygote.start(sandbox.level().plan, modules=()) as zygote:
             async with start_warm_kernel(zygote) as kernel:
-                await kernel.client.execute_interactive(
-                    code, timeout=60, output_hook=lambda m: said.append(m["content"].get("text", ""))
-                )
-        return "".join(said).split()
+                return (await execute(kernel, code, 60)).text.split()
 
     assert asyncio.run(ask()) == ["visible", "refused"]

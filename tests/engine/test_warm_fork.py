@@ -137,13 +137,13 @@ def test_a_reset_spares_the_modules_that_were_there_at_the_start(zygote):
 def test_figures_are_shown(zygote):
     async def run():
         async with start_warm_kernel(zygote) as kernel:
-            shown = []
-            source = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.title('mine');"
-            await kernel.client.execute_interactive(source, output_hook=shown.append, timeout=SECONDS)
-            return [message["content"]["data"] for message in shown if message["msg_type"] == "display_data"]
+            kernel.client.execute("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.title('mine');")
+            message = {"msg_type": ""}
+            while message["msg_type"] != "display_data":
+                message = await kernel.client.get_iopub_msg(timeout=SECONDS)
+            return message["content"]["data"]
 
-    (data,) = asyncio.run(run())
-    assert data["image/png"].startswith("iVBOR")
+    assert asyncio.run(run())["image/png"].startswith("iVBOR")
 
 
 def test_tensorboard_files_are_written(zygote):
