@@ -83,10 +83,6 @@ def _torch(torch):
     repr(torch.randn(2))
 
 
-def _safetensors(safetensors):
-    safetensors.load(safetensors.save({"x": sys.modules["torch"].ones(1)}))
-
-
 def _figure(figure):
     image = figure.Figure()  # not through pyplot, which would choose a backend
     axes = image.subplots()
@@ -100,9 +96,4 @@ def _kernel(kernel_app):
     kernel_app.prepare(ARGUMENTS)
 
 
-FIRST_USE = {
-    "torch": _torch,
-    "safetensors.torch": _safetensors,
-    "matplotlib.figure": _figure,
-    "autograder.kernel_app": _kernel,
-}
+FIRST_USE = {"torch": _torch, "matplotlib.figure": _figure, "autograder.kernel_app": _kernel}

@@ -361,3 +361,24 @@ def test_a_zygote_with_cuda_initialised_does_not_fork(tmp_path, state, forks):
 def test_modules_that_cannot_be_imported_are_reported(tmp_path):
     with unsandboxed(tmp_path, "there_is_no_such_module", "json") as zygote:
         assert list(zygote.failed) == ["there_is_no_such_module"]
+
+
+HUGE = """
+import ctypes, re
+from autograder import linux
+held = bytearray(b"x") * (64 << 20)
+linux.huge_pages()
+with open("/proc/self/smaps_rollup") as file:
+    print(held.count(b"x") >> 20, int(re.search(r"AnonHugePages: +(\\d+) kB", file.read())[1]) >> 10)
+"""
+
+
+@pytest.mark.skipif(
+    not os.path.exists("/sys/kernel/mm/transparent_hugepage")
+    or tuple(map(int, os.uname().release.split(".")[:2])) < (6, 1),
+    reason="this kernel has no huge pages, or moves nothing into them when asked to",
+)
+def test_memory_is_moved_into_huge_pages():
+    done = subprocess.run([sys.executable, "-c", HUGE], capture_output=True, text=True, check=True)
+    kept, huge = map(int, done.stdout.split())
+    assert kept == 64 and huge >= 60
