@@ -1,4 +1,4 @@
-"""Requests to a forked kernel, and what it publishes and replies: as jupyter_client does it, for a fifth of its CPU time.
+"""Requests to a forked kernel, and what it publishes and replies: as jupyter_client does it, at two thirds of the CPU time.
 
 A submission is some twenty requests and eighty messages. Here none is searched for dates, and one that has arrived is read
 without a turn of the event loop. What arrives is hostile: ZeroMQ refuses what is too long, and what is not signed with the
