@@ -95,5 +95,5 @@ def fresh_state(seed, threads):
         numpy.random.seed(seed % (1 << 32))
     if torch := sys.modules.get("torch"):
         # torch.manual_seed also notes for each kind of device from where it was called
-        (torch.manual_seed if torch.version.cuda else torch.default_generator.manual_seed)(seed)
+        (torch.manual_seed if torch.backends.cuda.is_built() else torch.default_generator.manual_seed)(seed)
         torch.set_num_threads(threads)

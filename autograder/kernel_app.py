@@ -206,5 +206,5 @@ def prepare(arguments):
     app = WarmKernelApp()
     app.parse_command_line(arguments)
     app.init_pdb()
-    MODULES.update(sys.modules)
     PREPARED.append(prepared.Prepared(WarmKernel, app))
+    MODULES.update(sys.modules)

@@ -30,7 +30,7 @@ class Prepared:
             self.kernel = kernel_class.instance(parent=app, profile_dir=ProfileDir(), user_ns=None)
             self.singles = [self.kernel, self.kernel.shell, show_figures()]
         self.known = {place: value_at(*place) for place in before}
-        atexit.unregister(self.kernel.shell.atexit_operations)  # of the zygote, which ends by itself; a fork never does
+        atexit.unregister(self.kernel.shell.atexit_operations)  # a zygote has none, a fork ends without
         self.kernel.shell.restore_sys_module_state()
         for single in filter(None, self.singles):
             single.clear_instance()
