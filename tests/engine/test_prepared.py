@@ -156,8 +156,10 @@ async def seen(zygote, arguments):
 
 async def shown(kernel, source):
     """All that a cell shows, without what is never the same: addresses, times, names of sockets, the option that differs."""
-    messages = []
-    await kernel.client.execute_interactive(source, allow_stdin=False, output_hook=messages.append, timeout=SECONDS)
+    request, messages = kernel.client.execute(source), []
+    while not messages or messages[-1]["content"].get("execution_state") != "idle":
+        message = await kernel.client.get_iopub_msg(timeout=SECONDS)
+        messages += [message] if message["parent_header"].get("msg_id") == request else []
     printed = "".join(message["content"]["text"] for message in messages if message["msg_type"] == "stream")
     others = [str(message["content"]) for message in messages if message["msg_type"] != "stream"]
     return NEVER_THE_SAME.sub("", "\n".join((printed, *others)))
