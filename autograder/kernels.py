@@ -181,12 +181,15 @@ class _Run:
         return self.settings.submission_seconds - (time.monotonic() - self.started)
 
     async def cell(self, number: int, cell: dict) -> None:
-        """Run one cell, and its probe if it is graded."""
-        outcome = await self.settled(number, cell["source"])
-        cell["outputs"], cell["execution_count"] = self.kept(outcome.outputs), number + 1
+        """Run one cell, and its probe if it is graded: in one request, or in another where that brings no reply."""
         probe = self.probes.pop(_grade_id(cell), None)
+        outcome = await self.settled(number, cell["source"], probe.code if probe else "")
+        cell["outputs"], cell["execution_count"] = self.kept(outcome.outputs), number + 1
         if outcome.failure:
             self.blame(number, outcome, probe)
+        elif probe and outcome.reply is not None:
+            self.replies[probe.exercise] = _decoded(probe.exercise, outcome.reply)
+            self.unheard.clear()  # it has just answered
         elif probe:
             await self.probe(number, probe)
         elif not outcome.error:
@@ -194,7 +197,7 @@ class _Run:
             self.unheard.add(number)
 
     async def probe(self, number: int, probe: Probe) -> None:
-        outcome = await self.settled(number, probe.code, silent=True)
+        outcome = await self.settled(number, None, probe.code)
         if outcome.failure:
             self.blame(number, outcome, probe)
         elif outcome.reply is None:
@@ -205,7 +208,7 @@ class _Run:
         if outcome.lost or not outcome.failure:  # it has just answered, or another that was asked after each cell
             self.unheard.clear()
 
-    async def settled(self, number: int, code: str, silent: bool = False) -> Outcome:
+    async def settled(self, number: int, code: str | None, probe: str = "") -> Outcome:
         """Execute; with a kernel that is lost by it replaced, and once more where an earlier cell turns out to have done that.
 
         A kernel that was killed by nobody knows whom (the system for want of memory, a person) is no fault of a cell: that is
@@ -213,11 +216,12 @@ class _Run:
 
         Args:
             number: the code cell to which this belongs.
-            silent: it is a probe, which has to reply.
+            code: its text; None for a probe alone, which has to reply.
         """
         while True:
-            outcome = await self.execute(code, silent)
-            unheard = outcome.status == "silent" or (silent and outcome.reply is None and outcome.status != "timeout")
+            outcome = await self.execute(code, probe)
+            missed = code is None and outcome.reply is None and outcome.status != "timeout"
+            unheard = outcome.status == "silent" or missed
             if self.kernel.alive() and not (unheard and not await self.answers()):
                 outcome.failure = "timeout" if outcome.status == "timeout" else ""
                 return outcome
@@ -229,9 +233,9 @@ class _Run:
             if excused:
                 self.events.append(f"The kernel was killed in code cell {number + 1}; that was run again.")
 
-    async def execute(self, code: str, silent: bool = False) -> Outcome:
+    async def execute(self, code: str | None, probe: str = "") -> Outcome:
         seconds = min(self.settings.cell_seconds, max(self.seconds_left(), 0.1))
-        return await self.kernel.execute(code, seconds, silent=silent, keep=self.output_left)
+        return await self.kernel.execute(code, seconds, probe=probe, keep=self.output_left)
 
     async def answers(self) -> bool:
         """Whether the kernel, asked something as probes ask, answers it on all its channels."""
@@ -239,7 +243,7 @@ class _Run:
             return False
         word = secrets.token_hex(8)
         seconds = min(ECHO_SECONDS, max(self.seconds_left(), 0.1))
-        outcome = await self.kernel.execute(wire.echo_code(word), seconds, silent=True, keep=0)
+        outcome = await self.kernel.execute(None, seconds, probe=wire.echo_code(word), keep=0)
         return outcome.status == "ok" and word[::-1].encode() in (_decoded("", outcome.reply or "").data or b"")
 
     def kept(self, outputs: list[dict]) -> list[dict]:
@@ -354,18 +358,20 @@ class _Kernel:
         ended = self.kernel.died.result() if self.kernel.died.done() else None
         return "memory" if ended and ended.stopped_by == "memory" else "died"
 
-    async def execute(self, code: str, seconds: float, *, silent: bool, keep: int) -> Outcome:
+    async def execute(self, code: str | None, seconds: float, *, keep: int, probe: str = "") -> Outcome:
         """Run `code` for at most `seconds`; keep at most `keep` bytes of its output.
 
         Args:
-            silent: it is an expression, to be evaluated without a trace in the notebook's history.
+            code: None for a probe alone, which leaves no trace in the notebook's history.
+            probe: an expression that is evaluated afterwards, if the code ran without an error. Where both together take too
+                long and the code alone did not, that is as if no reply had come.
         """
         outcome, collected = Outcome(), _Outputs(keep)
         message = self.client.execute(
-            "" if silent else code,
-            silent=silent,
-            store_history=not silent,
-            user_expressions={EXPRESSION: code} if silent else {},
+            code or "",
+            silent=code is None,
+            store_history=code is not None,
+            user_expressions={EXPRESSION: probe} if probe else {},
             allow_stdin=False,
             stop_on_error=False,
         )
@@ -410,6 +416,9 @@ class _Kernel:
                 collected.add(kind, content)
         if interrupted:
             outcome.status = "timeout"
+            if code is not None and probe and self.alive():
+                reply = reply if reply is not None else await self._reply(message, SILENT_SECONDS)
+                outcome.status = "ok" if reply and reply.get("status") == "ok" else "timeout"
         elif outcome.status in ("ok", "error"):
             reply = reply if reply is not None else await self._reply(message, SILENT_SECONDS)
             if reply is None:

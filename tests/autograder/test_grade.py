@@ -8,8 +8,10 @@ from dataclasses import replace
 
 import pytest
 
-from autograder import grade, kernels
+from autograder import grade, judge, kernels, probe
+from autograder import messages as messages_of_kernels
 from autograder.errors import EngineError
+from autograder.exercises import case_seed
 from autograder.grade import grade_submission
 from autograder.records import Submission
 
@@ -85,17 +87,17 @@ def test_a_cell_that_asks_the_kernel_to_end_costs_nothing_else(graded):
 
 
 def killing(monkeypatch, times, *, probes=False, only=None):
-    """Kills the kernel from outside as each cell (or each probe) begins, the first `times` that it is run."""
+    """Kills the kernel from outside as each cell (or each that has a probe) begins, the first `times` that it is run."""
     run, done = kernels._Run.execute, collections.Counter()
 
-    async def killed_before(self, code, silent=False):
-        if silent == probes and only in (None, code):
+    async def killed_before(self, code, probe=""):
+        if (probe or not probes) and only in (None, code):
             done[code] += 1
             if done[code] <= times:
                 self.kernel.kernel.forked.kill()
                 while self.kernel.alive():
                     await asyncio.sleep(0.01)
-        return await run(self, code, silent)
+        return await run(self, code, probe)
 
     monkeypatch.setattr(kernels._Run, "execute", killed_before)
 
@@ -112,6 +114,30 @@ def test_a_cell_in_which_the_kernel_is_killed_again_is_to_blame(graded, monkeypa
     killing(monkeypatch, 2, only=f"check({KTH})")
     report = graded()
     assert (scores(report)[KTH], scores(report)[EVEN]) == (0, 3) and len(report.events) == 2
+
+
+def test_a_graded_cell_and_its_probe_are_one_request(graded, monkeypatch):
+    sent, execute = [], messages_of_kernels.Client.execute
+    record = lambda self, code, **options: sent.append(code) or execute(self, code, **options)
+    monkeypatch.setattr(messages_of_kernels.Client, "execute", record)
+    report = graded()
+    assert scores(report)[KTH] == 2
+    cells = [cell["source"] for cell in json.loads(report.notebook)["cells"] if cell["cell_type"] == "code"]
+    assert sent == cells
+
+
+def test_a_probe_is_asked_alone_where_its_cell_ends_with_an_error(graded):
+    report = graded(extra=["check = None"])  # before the graded cells, which call it
+    assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3)
+
+
+def test_a_probe_has_its_own_time_where_its_cell_took_most_of_it(tiny, graded):
+    asked, calls = judge.question(tiny[KTH], case_seed(7, "ada", KTH, "")), []
+    probe.answer(lambda x, k: calls.append(1), asked.message)
+    seconds = 4.0
+    sleep = f"    import time; time.sleep({0.8 * seconds / len(calls)})\n"
+    report = graded({KTH: f"def every_kth(x, k):\n{sleep}    return x[-1, ::k]"}, cell_seconds=seconds)
+    assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3) and not report.events
 
 
 def test_a_notebook_without_end_stops_at_its_time_limit(graded):
