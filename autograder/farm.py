@@ -70,6 +70,8 @@ QUIET = {
     "distributed.admin.low-level-log-length": 0,  # or the last 1000 submissions sent to each worker stay in memory
     "distributed.admin.large-graph-warning-threshold": "1 GiB",  # a submission may be large
     "distributed.admin.system-monitor.gil.enabled": False,
+    "distributed.admin.system-monitor.interval": "10s",  # this and the tick: a twentieth of two cores, for graphs that nobody sees
+    "distributed.admin.tick.interval": "2s",
     "distributed.comm.timeouts.connect": "30s",
 }
 
