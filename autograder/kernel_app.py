@@ -27,7 +27,7 @@ from ipykernel.heartbeat import Heartbeat  # noqa: E402
 from ipykernel.iostream import IOPubThread, OutStream  # noqa: E402
 from ipykernel.kernelapp import IPKernelApp  # noqa: E402
 from IPython.core import shellapp  # noqa: E402
-from traitlets import DottedObjectName, List, Type  # noqa: E402
+from traitlets import DottedObjectName, Float, List, Type  # noqa: E402
 from traitlets.config.loader import Config, DeferredConfigString  # noqa: E402
 
 from autograder import prepared  # noqa: E402
@@ -71,6 +71,8 @@ def _sees_no_modules(library):
 
 class WarmKernel(ipkernel.IPythonKernel):
     """An IPython kernel that says when a client may come."""
+
+    _execute_sleep = Float(0)  # upstream each cell sleeps 0.5 ms so that its output comes before its reply: it does, here
 
     @classmethod
     def instance(cls, **keywords):

@@ -162,8 +162,9 @@ def peak_memory():
         while not done.wait(MEMORY_SECONDS):
             total = 0
             for process in psutil.Process().children(recursive=True):
-                with contextlib.suppress(psutil.Error):
-                    total += process.memory_full_info().pss
+                with contextlib.suppress(OSError):  # it has ended; psutil's own sum reads fifty times as much text
+                    lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text().splitlines()
+                    total += sum(int(line.split()[1]) for line in lines if line.startswith("Pss:")) << 10
             seen.append(total / 2**20)
 
     watching = threading.Thread(target=watch)
