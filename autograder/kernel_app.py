@@ -72,7 +72,8 @@ def _sees_no_modules(library):
 class WarmKernel(ipkernel.IPythonKernel):
     """An IPython kernel that says when a client may come."""
 
-    _execute_sleep = Float(0)  # upstream each cell sleeps 0.5 ms so that its output comes before its reply: it does, here
+    # upstream each cell sleeps 0.5 ms so that its output comes before its reply: here it does
+    _execute_sleep = Float(0)
 
     @classmethod
     def instance(cls, **keywords):
