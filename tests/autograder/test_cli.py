@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder import farm, workers
 from autograder.cli import run
 
 ROOT = Path(__file__).parents[2]
@@ -97,6 +98,17 @@ def test_wrong_use_gets_one_clear_sentence_and_code_2(capsys, name):
     arguments, words = WRONG[name]
     code, out, err = said(capsys, *arguments)
     assert code == 2 and words in err and "Traceback" not in err and out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("02_indexing", "--submissions", "no/such/folder"), ("nope", "--submissions", "docs")],
+    ids=["a missing folder", "an unknown lecture"],
+)
+def test_for_a_typing_error_no_worker_is_started(capsys, monkeypatch, arguments):
+    monkeypatch.setattr(workers, "start_importing", lambda settings: pytest.fail("it was started"))
+    monkeypatch.setattr(farm, "LocalCluster", lambda **options: pytest.fail("it was started"))
+    assert said(capsys, "grade", *arguments)[0] == 2
 
 
 def test_an_empty_folder_is_wrong_use(capsys, tmp_path):
