@@ -187,14 +187,13 @@ class _Run:
         cell["outputs"], cell["execution_count"] = self.kept(outcome.outputs), number + 1
         if outcome.failure:
             self.blame(number, outcome, probe)
-        elif probe and outcome.reply is not None:
-            self.replies[probe.exercise] = _decoded(probe.exercise, outcome.reply)
-            self.unheard.clear()  # it has just answered
-        elif probe:
+        elif probe and outcome.reply is None:
             await self.probe(number, probe)
-        elif not outcome.error:
+        elif not (probe or outcome.error):
             self.worked.append(number)
             self.unheard.add(number)
+        if probe and outcome.reply is not None:
+            self.heard(probe, outcome)
 
     async def probe(self, number: int, probe: Probe) -> None:
         outcome = await self.settled(number, None, probe.code)
@@ -203,6 +202,10 @@ class _Run:
         elif outcome.reply is None:
             failure = self.failures.get(probe.exercise, "unanswered")
             self.replies[probe.exercise] = Reply(probe.exercise, failure=failure, detail=outcome.error)
+        self.heard(probe, outcome)
+
+    def heard(self, probe: Probe, outcome: Outcome) -> None:
+        """Keep what a probe replied, also where the kernel was lost afterwards."""
         if outcome.reply is not None:
             self.replies[probe.exercise] = _decoded(probe.exercise, outcome.reply)
         if outcome.lost or not outcome.failure:  # it has just answered, or another that was asked after each cell

@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import subprocess
+import weakref
 
 from autograder import bubblewrap, warm
 
@@ -88,6 +89,7 @@ class Branch:
 
     def __init__(self, pidfd):
         self.pidfd = pidfd
+        weakref.finalize(self, os.close, pidfd)
         with open(f"/proc/self/fdinfo/{pidfd}") as file:
             self.pid = next(int(line.split()[1]) for line in file if line.startswith("Pid:"))
 

@@ -131,6 +131,16 @@ def test_a_probe_is_asked_alone_where_its_cell_ends_with_an_error(graded):
     assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3)
 
 
+def test_a_reply_counts_also_where_the_kernel_ends_after_it(graded):
+    ends = (
+        "import os, time\npub = get_ipython().display_pub\nold = pub.publish\n"
+        f"def publish(data, *a, **k):\n    old(data, *a, **k)\n    if {probe.MIME!r} in data: time.sleep(0.3); os._exit(1)\n"
+        "pub.publish = publish\n"
+    )
+    report = graded({KTH: f"{ends}def every_kth(x, k):\n    return x[-1, ::k]"})
+    assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3) and report.events
+
+
 def test_a_probe_has_its_own_time_where_its_cell_took_most_of_it(tiny, graded):
     asked, calls = judge.question(tiny[KTH], case_seed(7, "ada", KTH, "")), []
     probe.answer(lambda x, k: calls.append(1), asked.message)

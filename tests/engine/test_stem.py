@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import subprocess
 import sys
@@ -128,6 +129,14 @@ def test_another_zygote_takes_the_place_of_a_killed_one(grown):
             killed.spawn({"module": "x", "cwd": None})
     with Zygote.start(PLAN, stem=grown) as next_one:
         assert next_one.alive()
+
+
+def test_its_zygotes_leave_no_descriptors_behind(grown):
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        Zygote.start(PLAN, stem=grown).stop()
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_where_the_stem_has_ended_a_zygote_is_started_by_itself(monkeypatch, tmp_path):
