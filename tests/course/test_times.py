@@ -62,3 +62,10 @@ def test_a_note_calls_homework_what_its_card_calls_homework(lecture):
                 home += [id for id in met if lecture[id].homework] or [f"none of {sorted(met)}"]
             met = set()
     assert sorted(home) == sorted(exercise.id for exercise in lecture.exercises if exercise.homework)
+
+
+@every_lecture
+def test_the_first_check_is_among_the_first_ten_cells_that_are_run(lecture):
+    cells = notebooks.read(notebooks.stored_path(lecture)).cells
+    run = [cell.source for cell in cells if cell.cell_type == "code" and "instructor" not in cell.metadata.get("tags", [])]
+    assert any(source.startswith("check(") for source in run[:10])
