@@ -93,7 +93,7 @@ def test_kernels_of_two_of_its_zygotes_do_not_reach_one_another(zygotes):
 
 @pytest.mark.parametrize("kind", ["user", "pid", "mnt", "net", "ipc"])
 def test_each_of_its_zygotes_has_namespaces_of_its_own(zygotes, kind):
-    source = f"import os\\nprint(os.readlink('/proc/self/ns/{kind}'))"
+    source = f"import os\nprint(os.readlink('/proc/self/ns/{kind}'))"
 
     async def run():  # at the same time: the number of one that is gone is given to the next
         async with start_warm_kernel(zygotes[0]) as one, start_warm_kernel(zygotes[1]) as two:
