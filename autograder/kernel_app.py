@@ -5,10 +5,12 @@ needs no folder in which host and kernel can both write, nobody else can connect
 kernel is there.
 """
 
+import codecs
 import contextlib
 import logging
 import os
 import re
+import subprocess
 import sys
 import types
 
@@ -22,7 +24,7 @@ if "ipykernel.debugger" not in sys.modules:
     sys.modules["ipykernel.debugger"].__dict__.update(_is_debugpy_available=False, Debugger=_NoDebugger)
 
 import zmq  # noqa: E402
-from ipykernel import ipkernel  # noqa: E402
+from ipykernel import ipkernel, zmqshell  # noqa: E402
 from ipykernel.heartbeat import Heartbeat  # noqa: E402
 from ipykernel.iostream import IOPubThread, OutStream  # noqa: E402
 from ipykernel.kernelapp import IPKernelApp  # noqa: E402
@@ -36,6 +38,26 @@ OPTION = re.compile(r"--([A-Z]\w*)\.(\w+)=(.*)", re.S)  # --Class.trait=value
 MODULES: set[str] = set()  # their names when the zygote was warm
 PREPARED: list[prepared.Prepared] = []  # at most one
 CHANNELS = ("shell", "iopub", "stdin", "control", "hb")  # the order in which listening descriptors are passed
+
+
+def _system(command):
+    """Stands in for IPython.utils.process.system (`!command`), which needs a terminal: behind the walls there are none.
+
+    Returns:
+        The exit status of /bin/sh, or -signal. What the command prints is printed while it runs.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+    streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, shell=True, **streams) as process:
+        try:
+            while piece := process.stdout.read1():
+                print(decoder.decode(piece), end="", flush=True)
+        except KeyboardInterrupt:  # as upstream: the command ends, the cell goes on
+            process.kill()
+    return process.returncode
+
+
+zmqshell.system = _system
 
 
 class BoundHeartbeat(Heartbeat):

@@ -302,9 +302,10 @@ INHERITABLE = {  # what a zygote needs in its environment
 
 
 def clean(home):
-    """An environment without anything of ours: no tokens, no folders."""
+    """An environment without anything of ours, no tokens, no folders; `!python` is the Python of the kernel."""
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    return {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": home, "PYTHONDONTWRITEBYTECODE": "1", **INHERITABLE, **kept}
+    path = f"{os.path.dirname(sys.executable)}:/usr/local/bin:/usr/bin:/bin"
+    return {"PATH": path, "HOME": home, "PYTHONDONTWRITEBYTECODE": "1", **INHERITABLE, **kept}
 
 
 def memory_file(content):

@@ -70,6 +70,41 @@ def test_hashes_are_those_of_every_run(zygote):
     assert said(zygote, "print(hash('a'))") == [here.stdout.strip()]
 
 
+SHELL = {  # cell: what it prints
+    "!echo a; echo b >&2; exit 3": "a\nb",
+    "!exit 3\nprint(_exit_code)": "3",
+    "!kill -9 $$\nprint(_exit_code)": "-9",
+    "name = 'w'\n!echo {name} $name": "w w",
+    "!cat": "",
+    "!printf '\\303'; sleep 0.1; printf '\\251'": "é",
+    "found = !echo a; echo b\nprint(found)": "['a', 'b']",
+    "%%bash\necho a": "a",
+    "import os\nstatus = os.system('echo a')": "a",
+    "!nosuch 2> /dev/null\nprint(_exit_code)": "127",
+    "!python -c 'import torch; print(torch.ones(2).sum().item())'": "2.0",
+    "%system echo a": "",
+}
+
+
+@pytest.mark.parametrize("plan", dict.fromkeys([sandbox.level().name, "landlock"]))
+def test_commands_of_the_shell_need_no_terminal(plan):
+    if plan == "landlock" and (why := sandbox.reason_against(PLANS[plan])):
+        pytest.skip(why)
+    with Zygote.start(PLANS[plan]) as zygote:
+        assert said(zygote, *SHELL) == list(SHELL.values())
+
+
+def test_a_command_ends_when_its_cell_is_interrupted(zygote):
+    async def run():
+        async with start_warm_kernel(zygote) as kernel:
+            cell = asyncio.create_task(execute(kernel, "!echo here; exec sleep 1000", SECONDS))
+            await asyncio.sleep(0.5)
+            await kernel.interrupt()
+            return (await cell).text, (await execute(kernel, "print(_exit_code)", SECONDS)).text
+
+    assert asyncio.run(run()) == ("here\n", "-9\n")
+
+
 def test_operations_run_in_parallel_after_the_fork(zygote):
     """After a fork of a process whose OpenMP pool runs, the first of these would hang."""
     big = (
