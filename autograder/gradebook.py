@@ -4,6 +4,7 @@ Every change is one transaction that happens or does not. SQLite waits for other
 any other database that SQLAlchemy knows is opened by its URL. One process writes, workers never see a gradebook.
 """
 
+import functools
 import json
 import re
 import shutil
@@ -90,19 +91,33 @@ def _in_one_transaction(url, work):
 
 
 def _prepare(connection):
-    """Make a new database one that nbgrader takes for its own."""
+    """Make a new database one that nbgrader takes for its own; refuse one of another version."""
     tables = inspect(connection).get_table_names()
+    if ALEMBIC in tables:
+        _refuse_other_versions(connection)
     if ATTEMPT.name not in tables or Grade.__tablename__ not in tables:
         Base.metadata.create_all(connection)
         OURS.create_all(connection)
     if not tables:
-        connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
-        connection.execute(
-            text("INSERT INTO alembic_version (version_num) VALUES (:head)"), {"head": _latest_version()}
-        )
+        connection.execute(text(f"CREATE TABLE {ALEMBIC} (version_num VARCHAR(32) NOT NULL)"))
+        connection.execute(text(f"INSERT INTO {ALEMBIC} (version_num) VALUES (:head)"), {"head": _latest_version()})
     keep_writers_out(connection, Grade.__tablename__, Comment.__tablename__)
 
 
+ALEMBIC = "alembic_version"  # the table with the version of all others
+
+
+def _refuse_other_versions(connection):
+    versions = set(connection.scalars(text(f"SELECT version_num FROM {ALEMBIC}")))
+    if others := versions - {_latest_version()}:
+        raise GradebookError(
+            f"the gradebook {shown_url(connection.engine.url)} was made by another version of nbgrader (its tables are of "
+            f"version {', '.join(sorted(others))}, those of nbgrader {nbgrader.__version__} of {_latest_version()}): copy "
+            "it, then call `nbgrader db upgrade`; one of a newer nbgrader needs that version. Nothing in it was changed"
+        )
+
+
+@functools.cache
 def _latest_version():
     """The version of nbgrader's tables that no other one follows: alembic says it, too, but takes long to import."""
     scripts = sorted((Path(nbgrader.__file__).parent / "alembic" / "versions").glob("*.py"))

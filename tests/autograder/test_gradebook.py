@@ -163,6 +163,20 @@ def test_a_new_gradebook_has_the_version_that_alembic_would_give_it(book):
     assert rows(book, "select version_num from alembic_version") == [(scripts.get_current_head(),)]
 
 
+@pytest.mark.parametrize("version", ["167914646830", "f00d"])  # an older one of nbgrader, and one that it does not know
+def test_a_gradebook_of_another_version_is_refused_and_left_as_it_is(lecture, book, version):
+    rows(book, "update alembic_version set version_num = ?", version)
+    before = state_of(book)
+    for use in (
+        lambda: gradebook.prepare(book),
+        lambda: gradebook.ensure_assignment(lecture, book),
+        lambda: gradebook.write(report_of(lecture), lecture, book, attempt_changed=True),
+    ):
+        with pytest.raises(GradebookError, match=rf"of version {version}, .*`nbgrader db upgrade`"):
+            use()
+    assert state_of(book) == before
+
+
 def test_changed_exercises_change_the_cells_and_keep_the_other_grades(lecture, book, course):
     gradebook.write(report_of(lecture), lecture, book, attempt_changed=True)
     by_hand(book, "check_every_kth", manual_score=1.0)
