@@ -51,7 +51,7 @@ def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) ->
     parts = _reached(list(_trees(cells)), name)
     if any(wanted.name == "no_loops" for wanted in properties):
         for part in parts:
-            if found := _loop(part):
+            if found := _loop(part) or _recursion(part, parts):
                 return replace(found, got=found.got + _elsewhere(part, name))
     for part in parts:
         for node in ast.walk(part):
@@ -105,16 +105,19 @@ def _differs(expected, got, next_step=ASPECTS["source"]):
 def _reached(trees, name):
     """The definitions of `name` and, one after another, of the functions, classes and values it mentions.
 
-    Of several at the top level the last one holds, as in Python; nested ones all count, for which one runs is not known, and
-    so does what is put into a name: an import, an attribute, an item.
+    Of several at the top level the last one holds, as in Python, and the one before where it is made of that (`f = f`); nested
+    ones all count, for which one runs is not known, and so does what is put into a name: an import, an attribute, an item.
+
+    Returns:
+        dict of each definition, a node, to those that it mentions.
     """
-    last, more, put = {}, {}, {f"{module}." for module, _ in trees if module}
+    tops, more, put = {}, {}, {f"{module}." for module, _ in trees if module}
     for _, tree in trees:
         top = set(map(id, tree.body))
         for node in ast.walk(tree):
             for defined in _defines(node):
                 if id(node) in top:
-                    last[defined] = node
+                    tops.setdefault(defined, []).append(node)
                 else:
                     more.setdefault(defined, []).append(node)
             for defined, part in _puts(node):
@@ -122,16 +125,22 @@ def _reached(trees, name):
                 if isinstance(part, ast.Import) and f"{part.names[0].name}." in put:  # under another name
                     put.add(f"{defined}.")
             put |= _attributes_put(node)
-    reached, waiting = {}, [name]
+    reached, mentions, waiting = {}, {}, [name]
     while waiting:
         current = waiting.pop()
         if current in reached:
             continue
-        reached[current] = [*([last[current]] if current in last else []), *more.get(current, [])]
-        waiting += sorted(set().union(*(_taken(node, put) for node in reached[current])))
-    return [node for nodes in reached.values() for node in nodes]
+        reached[current] = more.get(current, [])[:]
+        for node in reversed(tops.get(current, [])):
+            reached[current].insert(0, node)
+            if isinstance(node, DEFINITIONS) or current not in _taken(node):
+                break
+        mentions |= {node: sorted(_taken(node, put)) for node in reached[current]}
+        waiting += sorted(set().union(*(mentions[node] for node in reached[current])))
+    return {node: [other for name in names for other in reached[name]] for node, names in mentions.items()}
 
 
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
@@ -175,7 +184,7 @@ def _own(function):
 
 
 def _defines(node):
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+    if isinstance(node, DEFINITIONS):
         return [node.name]
     if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value:
         return [target.id for target in _targets(node) if isinstance(target, ast.Name)]
@@ -219,7 +228,7 @@ def _stored(target):
 def _attributes_put(node):
     """The attributes that a statement puts onto something, but for an object's own."""
     if isinstance(node, (ast.Assign, ast.AnnAssign)):
-        return {t.attr for t in _targets(node) if isinstance(t, ast.Attribute) and getattr(t.value, "id", "") != "self"}
+        return {t.attr for t in _targets(node) if isinstance(t, ast.Attribute) and not _own_attribute(t)}
     return {_set_by_call(node)} - {""}
 
 
@@ -242,6 +251,28 @@ def _loop(part):
         if isinstance(node, (ast.Attribute, ast.ImportFrom)) and (called := _called_again(node)):
             return _differs(NO_CALLS, f"{called}() in line {node.lineno}", AT_ONCE)
     return None
+
+
+def _recursion(part, parts):
+    """The Difference of a function that comes back to itself, by what it mentions or as a method of its own object."""
+    if isinstance(part, DEFINITIONS) or isinstance(getattr(part, "value", None), ast.Lambda):
+        seen, waiting = set(), [part]
+        while waiting:
+            for other in parts[waiting.pop()]:
+                if other is part:
+                    return _differs(NO_LOOP, f"a function that calls itself in line {part.lineno}", AT_ONCE)
+                if other not in seen:
+                    seen.add(other)
+                    waiting.append(other)
+    for method in ast.walk(part):
+        if isinstance(method, FUNCTIONS[:2]) and any(_own_attribute(node) == method.name for node in ast.walk(method)):
+            return _differs(NO_LOOP, f"a function that calls itself in line {method.lineno}", AT_ONCE)
+    return None
+
+
+def _own_attribute(node):
+    """The name in self.name, or ""."""
+    return node.attr if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self" else ""
 
 
 def _called_again(node):

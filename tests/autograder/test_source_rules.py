@@ -8,6 +8,9 @@ from autograder.source_rules import broken_rule, defined
 NOTEBOOK = "c = torch.sparse_csr_tensor(*parts)\nwords = [w for w in text]\n"  # a cell of the lecture
 
 
+ITSELF = "a function that calls itself"
+
+
 def found(answer, *cells):
     broken = broken_rule([NOTEBOOK, *cells, answer], "f", [no_loops], ["sparse_csr_tensor"])
     return broken and broken.got.split(" in line ")[0]
@@ -78,6 +81,14 @@ def test_a_long_or_deep_answer_is_read_to_its_end(term):
         ("def f(x):\n    return list(itertools.starmap(torch.add, x))", ["import itertools"], "starmap()"),
         ("from mine import f", ["%%writefile mine.py\ndef f(x):\n    for v in x: pass"], "a for loop"),
         ("import mine\ndef f(x):\n    return mine.g(x)", ["%%writefile mine.py\ndef g(x):\n    for v in x: pass"], "a for loop"),
+        ("def f(x):\n    for v in x: pass\nf = f", [], "a for loop"),
+        ("def f(x):\n    return f(x[1:])", [], ITSELF),
+        ("f = lambda x: f(x[1:]) if len(x) else 0", [], ITSELF),
+        ("def f(x):\n    def g(y):\n        return g(y[1:])\n    return g(x)", [], ITSELF),
+        ("def f(x):\n    return g(x)\ndef g(x):\n    return f(x[1:])", [], ITSELF),
+        ("def f(x):\n    return more['it'](x[1:])\nmore = {'it': f}", [], ITSELF),
+        ("def f(x):\n    return Sum().of(x)", ["class Sum:\n    def of(self, x): return x[0] + self.of(x[1:])"], ITSELF),
+        ("def f(x):\n    return Sum(x).it", ["class Sum:\n    def __init__(self, x): self.it = x[0] + Sum(x[1:]).it"], ITSELF),
         ("import mine as m\nf = m.g", ["%%writefile sub/mine.py\ndef g(x):\n    for v in x: pass"], "a for loop"),
     ],
 )  # fmt: skip
@@ -94,6 +105,10 @@ def test_a_rule_is_not_evaded_by_where_or_how_something_is_written(answer, cells
         ("def f(x):\n    return x.max()", ["class Net:\n    def __init__(self):\n        self.max = [v for v in text]"]),
         ("def f(x):\n    return mine.g(x)", ["import mine", "%%writefile mine.py\ndef g(x): return x\ndef h(x):\n    for v in x: pass"]),
         ("%%time\ndef f(x):\n    return x\n\nf?", []),
+        ("def f(x):\n    return x\nf = torch.compile(f)", []),
+        ("def relu(x):\n    return torch.relu(x)\ndef f(x):\n    return relu(x)", []),
+        ("class Net(Base):\n    def __init__(self):\n        super().__init__()\nf = Net()", []),
+        ("def f(x):\n    return x\nprint(f(1))", []),
     ],
 )  # fmt: skip
 def test_what_stands_beside_an_answer_breaks_no_rule_of_it(answer, cells):
