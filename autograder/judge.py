@@ -14,7 +14,7 @@ from .diagnosis import Diagnosis, Misconception, Rules, construct, diagnose, giv
 from .exercises import VISIBLE_SEED, Exercise, standalone_text
 from .properties import COUNTED
 from .records import FAILURES, Answers, Probe, Reply, Seen, Verdict
-from .source_rules import broken_rule, defined
+from .source_rules import broken_rule, defined, rests_on_source
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,12 @@ def _judged(asked: Question, given: Answers, cells: Sequence[str]) -> Verdict:
     exercise = asked.exercise
     right = expected(asked, exercise.function)
     found = diagnose(rules(exercise), right, given.seen, cells, misconceptions(asked), asked.visible)
-    if found is None and cells and _demands_source(exercise) and not defined(cells, exercise.id):
+    if (
+        found is None
+        and cells
+        and rests_on_source(exercise.properties, exercise.forbidden)
+        and not defined(cells, exercise.id)
+    ):
         return lost(exercise, UNREAD.format(id=exercise.id))
     if found is None:
         return Verdict(exercise.id, exercise.number, exercise.points, exercise.points)
@@ -160,10 +165,6 @@ UNREAD = (
     "It returns what is expected, but not every construct is allowed here, and no definition of {id} can be read in the "
     "notebook. Define it in its cell with def, and not by exec or globals()."
 )
-
-
-def _demands_source(exercise: Exercise) -> bool:
-    return bool(exercise.forbidden) or any(wanted.name == "no_loops" for wanted in exercise.properties)
 
 
 def lost(exercise: Exercise, message: str, codes: tuple[str, ...] = ()) -> Verdict:

@@ -12,7 +12,8 @@ from dataclasses import replace
 
 from IPython.core.inputtransformer2 import TransformerManager
 
-from .compare import ASPECTS, Difference
+from .compare import ASPECTS, UNSEEN, Difference
+from .properties import COUNTED, Property
 
 LOOPS = {
     ast.For: "a for loop",
@@ -39,6 +40,7 @@ LOOP_MODULES = {
     "functools": ("reduce",),
     "itertools": ("accumulate", "starmap"),
 }  # module: what calls a function again and again
+THREADS = ("threading", "_thread", "concurrent", "multiprocessing", "asyncio", "fork")  # where no operation is counted
 
 
 def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) -> Difference | None:
@@ -53,11 +55,20 @@ def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) ->
         for part in parts:
             if found := _loop(part) or _recursion(part, parts):
                 return replace(found, got=found.got + _elsewhere(part, name))
+    counted = any(wanted.name in COUNTED for wanted in properties)
     for part in parts:
         for node in ast.walk(part):
             if used := next((name for name in _names(node) if name in forbidden), None):
                 return _differs(f"no {used}", f"{used} in line {node.lineno}{_elsewhere(part, name)}")
+            if counted and (used := next((name for name in _names(node) if name in THREADS), None)):
+                got = f"{used} in line {node.lineno}{_elsewhere(part, name)}"
+                return _differs("no other thread or process", got, UNSEEN)
     return None
+
+
+def rests_on_source(properties: Iterable[Property], forbidden: Iterable[str]) -> bool:
+    """Whether anything that is demanded of an answer is read from its text."""
+    return bool(forbidden) or any(wanted.name in ("no_loops", *COUNTED) for wanted in properties)
 
 
 def defined(cells: Iterable[str], name: str) -> bool:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from autograder.properties import no_loops
+from autograder.properties import never_calls, no_loops
 from autograder.source_rules import broken_rule, defined
 
 NOTEBOOK = "c = torch.sparse_csr_tensor(*parts)\nwords = [w for w in text]\n"  # a cell of the lecture
@@ -130,3 +130,18 @@ def test_what_stands_beside_an_answer_breaks_no_rule_of_it(answer, cells):
 )
 def test_an_answer_is_defined_where_its_definition_can_be_read(cell, readable):
     assert defined([NOTEBOOK, cell], "f") is readable
+
+
+@pytest.mark.parametrize(
+    ("cells", "used"),
+    [
+        (["import threading", "def f(x):\n    t = threading.Thread(target=g)\n    return x + 0"], "threading"),
+        (["from concurrent.futures import ThreadPoolExecutor as P", "def f(x):\n    return P(1)"], "concurrent"),
+        (["import os\ndef helper():\n    return os.fork()", "def f(x):\n    return helper()"], "fork"),
+        (["import threading\nt = threading.Thread()", "def f(x):\n    return x"], None),
+    ],
+)
+def test_where_operations_are_counted_no_thread_may_do_them(cells, used):
+    broken = broken_rule(cells, "f", [never_calls("clone")])
+    assert (broken and broken.got.split(" in line ")[0]) == used
+    assert broken_rule(cells, "f", []) is None
