@@ -4,6 +4,7 @@ Works on `Seen` records only, so it is the same in the judge, in a student's not
 dtype are compared before any value is read: a hostile answer never decides how much memory a comparison takes.
 """
 
+import math
 import re
 import textwrap
 from dataclasses import dataclass, replace
@@ -245,15 +246,10 @@ def _mapping(path, expected, got, tolerance):
 
 def _scalar(path, expected, got, tolerance):
     numbers = isinstance(expected, (int, float, complex)) and not isinstance(expected, bool)
-    if isinstance(got, SeenTensor) and got.kind == "scalar" and got.value is not None:
+    if isinstance(got, SeenTensor) and got.kind == "scalar" and got.shape == () and got.value is not None:
         got = got.value.item()  # a NumPy number, e.g. np.float64(0.5)
     if numbers and isinstance(expected, float) and type(got) in (int, float):
-        rtol, atol = tolerance or TOLERANCES["float64"]
-        same = (
-            expected == got
-            or (expected != expected and got != got)
-            or abs(expected - got) <= atol + rtol * abs(expected)
-        )
+        same = _near(expected, got, *(tolerance or TOLERANCES["float64"]))
         return None if same else _differs("value", path, show(expected), show(got))
     if type(expected) is not type(got):
         wanted, came = (_type_of(v) if v is None else f"{_type_of(v)}: {show(v)}" for v in (expected, got))
@@ -267,6 +263,16 @@ def _scalar(path, expected, got, tolerance):
             else _differs("value", path, show(expected), show(got))
         )
     return None if expected == got else _differs("value", path, show(expected), show(got))
+
+
+def _near(expected, got, rtol, atol):
+    """Whether a number is the float that is expected, as torch.isclose says it of tensors."""
+    if expected == got or (math.isnan(expected) and got != got):
+        return True
+    try:
+        return math.isfinite(expected) and abs(expected - got) <= atol + rtol * abs(expected)
+    except OverflowError:  # an int that is larger than every float
+        return False
 
 
 def _tensor(path, expected, got, tolerance):
@@ -306,8 +312,11 @@ def _masked(path, expected, got, tolerance):
         return _differs("type", path, "a MaskedTensor with data and mask", "one without")
     if found := _tensor(f"{path}.get_mask()", expected.parts["mask"], got.parts["mask"], tolerance):
         return _differs("mask" if found.aspect == "value" else found.aspect, found.path, found.expected, found.got)
-    data, other, mask = (_dense(part) for part in (expected.parts["data"], got.parts["data"], expected.parts["mask"]))
-    if data is None or other is None or other.shape != data.shape or other.dtype != data.dtype:
+    data, other = expected.parts["data"], got.parts["data"]
+    if any(getattr(data, aspect) != getattr(other, aspect) for aspect in ("shape", "dtype")):
+        return _differs("value", f"{path}.get_data()", show(data), show(other))
+    data, other, mask = map(_dense, (data, other, expected.parts["mask"]))
+    if data is None or other is None:
         return _differs("value", f"{path}.get_data()", show(expected.parts["data"]), show(got.parts["data"]))
     if _close(data[mask], other[mask], expected, tolerance):
         return None

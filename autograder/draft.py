@@ -125,7 +125,7 @@ def syntax_error(source: str) -> str:
 
 def _parsed(source: str) -> tuple[AST | None, Exception | None]:
     plain = re.sub(r"^([ \t]*+)(?:[%!?].*|[\w.]++\?{1,2}[ \t]*)$", r"\1pass", source, flags=re.M)
-    plain = re.sub(r"^([ \t]*+\w+ = )[%!].*$", r"\1None", plain, flags=re.M)
+    plain = re.sub(r"^([^=\n#'\"]*+=[ \t]*+)[%!].*$", r"\1None", plain, flags=re.M)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an invalid escape in the student's text is no concern of ours

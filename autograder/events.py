@@ -160,7 +160,7 @@ def _value(node):
 def _attribute(node, name):
     """An attribute in the text that torch makes of all of them; "None" if it is not there."""
     text = node.attr["attr"].s.decode("utf-8", errors="replace")
-    found = re.search(name + r"\s*:\s*(?:tensor\()?[\s{]*([^{}(),\s]+)", text)
+    found = re.search(name + r"\s*+:\s*+(?:tensor\()?[\s{]*+([^{}(),\s]++)", text)
     return found[1][:MAX_TEXT] if found else "None"
 
 

@@ -5,13 +5,14 @@ by the probe.
 """
 
 import ast
+import bisect
+import collections
 import functools
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from IPython.core.inputtransformer2 import TransformerManager
-
+from . import draft
 from .compare import ASPECTS, UNSEEN, Difference
 from .properties import COUNTED, Property
 
@@ -32,14 +33,16 @@ AT_ONCE = (
     "Let torch work on the whole tensor at once. Refused is a loop over elements in Python, and likewise a copy of them to "
     "Python or NumPy: .tolist(), .numpy()."
 )
-LOOP_CALLS = {  # method: what is asked for instead
+LOOP_ATTRIBUTES = {  # of a tensor or of NumPy: what is asked for instead
     "tolist": NO_COPY, "numpy": NO_COPY, "map_": NO_CALLS, "apply_": NO_CALLS, "vectorize": NO_CALLS,
 }  # fmt: skip
 LOOP_BUILTINS = {"map": NO_CALLS, "filter": NO_CALLS, "exec": NO_TEXT, "eval": NO_TEXT}
-LOOP_MODULES = {
+LOOP_MODULES = {  # module: what calls a function again and again
+    "builtins": tuple(LOOP_BUILTINS),
     "functools": ("reduce",),
     "itertools": ("accumulate", "starmap"),
-}  # module: what calls a function again and again
+}
+BY_TEXT = ("getattr", "attrgetter", "methodcaller")  # they take the name of an attribute
 THREADS = ("threading", "_thread", "concurrent", "multiprocessing", "asyncio", "fork")  # where no operation is counted
 
 
@@ -50,20 +53,36 @@ def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) ->
         cells: texts of code cells, in order. One that does not parse breaks none: it failed when it ran. A file that was
             handed in is a cell that begins with %%writefile.
     """
-    parts = _reached(list(_trees(cells)), name)
+    if not rests_on_source(properties, forbidden):
+        return None
+    cells = list(cells)
+    if (length := sum(map(len, cells))) > draft.LONGEST_PARSED:
+        return _differs(f"at most {draft.LONGEST_PARSED} characters of code", f"{length}", READABLE)
+    code = _reached(list(_trees(cells)), name)
+    parts = code.parts
+    if len(parts) > MOST_PARTS:
+        return _differs(f"at most {MOST_PARTS} definitions that it rests on", "more", READABLE)
     if any(wanted.name == "no_loops" for wanted in properties):
         for part in parts:
-            if found := _loop(part) or _recursion(part, parts):
+            if found := _loop(part, code) or _recursion(part, code.mentions):
                 return replace(found, got=found.got + _elsewhere(part, name))
     counted = any(wanted.name in COUNTED for wanted in properties)
     for part in parts:
         for node in ast.walk(part):
-            if used := next((name for name in _names(node) if name in forbidden), None):
+            names = _names(node)
+            if used := next((name for name in names if name in forbidden), None):
                 return _differs(f"no {used}", f"{used} in line {node.lineno}{_elsewhere(part, name)}")
-            if counted and (used := next((name for name in _names(node) if name in THREADS), None)):
+            if counted and (used := next((name for name in names if name in THREADS), None)):
                 got = f"{used} in line {node.lineno}{_elsewhere(part, name)}"
                 return _differs("no other thread or process", got, UNSEEN)
     return None
+
+
+LONGEST_KEPT = 5_000  # characters of a cell whose tree is kept: it takes a hundred times as much memory
+MOST_PARTS = 200
+READABLE = (
+    "Not every construct is allowed here, so your code is read: define what this exercise needs in a few short cells."
+)
 
 
 def rests_on_source(properties: Iterable[Property], forbidden: Iterable[str]) -> bool:
@@ -73,7 +92,7 @@ def rests_on_source(properties: Iterable[Property], forbidden: Iterable[str]) ->
 
 def defined(cells: Iterable[str], name: str) -> bool:
     """Whether `name` is given a value somewhere in `cells` that can be read; not by exec, globals() or the like."""
-    return bool(_reached(list(_trees(cells)), name))
+    return bool(_reached(list(_trees(cells)), name).parts)
 
 
 def _elsewhere(part, name):
@@ -88,19 +107,12 @@ def _trees(cells):
             yield _written(text), tree
 
 
-@functools.lru_cache(maxsize=256)  # the cells of a notebook are read once an exercise
 def _tree(text):
     text = text.partition("\n")[2] if _written(text) else text  # its lines are those of the file
-    plain = "\n".join("pass" if line.startswith(("%", "!")) else line for line in text.splitlines())
-    for read in (
-        str,
-        TransformerManager().transform_cell,
-    ):  # IPython's own, where it is not Python alone: f?, %time, !ls
-        try:
-            return ast.parse(read(plain))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            continue
-    return None
+    return _kept_tree(text) if len(text) <= LONGEST_KEPT else draft.syntax(text)
+
+
+_kept_tree = functools.lru_cache(maxsize=128)(draft.syntax)  # the cells of a notebook are read once an exercise
 
 
 def _written(text):
@@ -113,42 +125,71 @@ def _differs(expected, got, next_step=ASPECTS["source"]):
     return Difference("source", "your code", expected, got, next_step)
 
 
+@dataclass(frozen=True)
+class _Code:
+    """What an answer rests on.
+
+    Attributes:
+        mentions: of each definition (a node) the definitions that it mentions, and the names (texts) of others, of which each
+            has its definitions here, too.
+        names: all that the cells define.
+    """
+
+    mentions: dict
+    names: frozenset
+
+    @property
+    def parts(self):
+        """The definitions, in the order in which they are reached."""
+        return [part for part in self.mentions if not isinstance(part, str)]
+
+    @functools.cached_property
+    def modules(self):
+        """name: module, of the modules that are imported under a name of their own."""
+        imported = (alias for part in self.parts if isinstance(part, ast.Import) for alias in part.names)
+        return {alias.asname: alias.name for alias in imported if alias.asname}
+
+
 def _reached(trees, name):
     """The definitions of `name` and, one after another, of the functions, classes and values it mentions.
 
-    Of several at the top level the last one holds, as in Python, and the one before where it is made of that (`f = f`); nested
-    ones all count, for which one runs is not known, and so does what is put into a name: an import, an attribute, an item.
-
-    Returns:
-        dict of each definition, a node, to those that it mentions.
+    Of several at the top level the last one holds, as in Python, and for a statement there the last one before it (`f = f`);
+    nested ones all count, for which one runs is not known, and so does what is put into a name: an import, an attribute, an item.
     """
-    tops, more, put = {}, {}, {f"{module}." for module, _ in trees if module}
+    tops, more, put, place = {}, {}, {f"{module}." for module, _ in trees if module}, {}
     for _, tree in trees:
-        top = set(map(id, tree.body))
+        for node in tree.body:
+            place[node] = len(place)
         for node in ast.walk(tree):
             for defined in _defines(node):
-                if id(node) in top:
-                    tops.setdefault(defined, []).append(node)
-                else:
-                    more.setdefault(defined, []).append(node)
+                (tops if node in place else more).setdefault(defined, []).append(node)
             for defined, part in _puts(node):
                 more.setdefault(defined, []).append(part)
                 if isinstance(part, ast.Import) and f"{part.names[0].name}." in put:  # under another name
                     put.add(f"{defined}.")
             put |= _attributes_put(node)
-    reached, mentions, waiting = {}, {}, [name]
-    while waiting:
-        current = waiting.pop()
-        if current in reached:
-            continue
-        reached[current] = more.get(current, [])[:]
-        for node in reversed(tops.get(current, [])):
-            reached[current].insert(0, node)
-            if isinstance(node, DEFINITIONS) or current not in _taken(node):
-                break
-        mentions |= {node: sorted(_taken(node, put)) for node in reached[current]}
-        waiting += sorted(set().union(*(mentions[node] for node in reached[current])))
-    return {node: [other for name in names for other in reached[name]] for node, names in mentions.items()}
+
+    def bound(name, by=None):
+        known = tops.get(name, [])
+        if by in place and not _runs_later(by):
+            known = known[: bisect.bisect_left(known, place[by], key=place.get)] or known
+        return [*known[-1:], *([name] if name in more else [])]
+
+    mentions, waiting = {}, collections.deque(bound(name))
+    while waiting and len(mentions) <= 2 * MOST_PARTS:
+        part = waiting.popleft()
+        if part not in mentions:
+            named = (
+                more[part] if isinstance(part, str) else [b for n in sorted(_taken(part, put)) for b in bound(n, part)]
+            )
+            mentions[part] = named
+            waiting += named
+    return _Code(mentions, frozenset(tops.keys() | more.keys()))
+
+
+def _runs_later(part):
+    """Whether what a definition mentions is looked up when it is called, and not where it stands."""
+    return isinstance(part, DEFINITIONS) or isinstance(getattr(part, "value", None), ast.Lambda)
 
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -165,8 +206,10 @@ def _taken(node, put=frozenset()):
     taken, waiting = set(), [(node, frozenset())]  # a stack: a sum of a thousand terms is a thousand levels deep
     while waiting:
         node, own = waiting.pop()
-        if isinstance(node, ast.Name):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             taken |= {node.id} - own
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            taken |= {node.target.id} - own
         if isinstance(node, ast.Attribute) and (node.attr in put or f"{getattr(node.value, 'id', '')}." in put):
             taken.add(node.attr)
         if isinstance(node, ast.ImportFrom):
@@ -250,26 +293,42 @@ def _set_by_call(node):
     return ""
 
 
-def _loop(part):
-    """The first loop over elements in a part of the code, as a Difference."""
+def _loop(part, code):
+    """The first loop over elements in a part of the code, as a Difference. A mention is enough: `m = map` is called as `m`."""
+    outside = _taken(part) - code.names
     for node in ast.walk(part):
         if type(node) in LOOPS:
             return _differs(NO_LOOP, f"{LOOPS[type(node)]} in line {node.lineno}", AT_ONCE)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LOOP_CALLS:
-            return _differs(LOOP_CALLS[node.func.attr], f".{node.func.attr}() in line {node.lineno}", AT_ONCE)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in LOOP_BUILTINS:
-            return _differs(LOOP_BUILTINS[node.func.id], f"{node.func.id}() in line {node.lineno}", AT_ONCE)
-        if isinstance(node, (ast.Attribute, ast.ImportFrom)) and (called := _called_again(node)):
-            return _differs(NO_CALLS, f"{called}() in line {node.lineno}", AT_ONCE)
+        for name, instead in _called_again(node, outside, code.modules):
+            return _differs(instead, f"{name}() in line {node.lineno}", AT_ONCE)
     return None
 
 
-def _recursion(part, parts):
+def _called_again(node, outside, modules):
+    """(what a node mentions, what is asked for instead) of all that calls a function for each element, or copies them."""
+    if isinstance(node, ast.Name) and node.id in LOOP_BUILTINS and node.id in outside:
+        yield node.id, LOOP_BUILTINS[node.id]
+    for name in _names(node) if isinstance(node, (ast.Attribute, ast.Call)) else ():
+        if name in LOOP_ATTRIBUTES:
+            yield f".{name}", LOOP_ATTRIBUTES[name]
+    if isinstance(node, ast.Attribute):
+        owner = getattr(node.value, "id", "")
+        names, module = [node.attr], modules.get(owner, owner)
+    elif isinstance(node, ast.ImportFrom):
+        names, module = [alias.name for alias in node.names], node.module
+    else:
+        return
+    for name in names:
+        if name in LOOP_MODULES.get(module, ()):
+            yield name, LOOP_BUILTINS.get(name, NO_CALLS)
+
+
+def _recursion(part, mentions):
     """The Difference of a function that comes back to itself, by what it mentions or as a method of its own object."""
-    if isinstance(part, DEFINITIONS) or isinstance(getattr(part, "value", None), ast.Lambda):
+    if _runs_later(part):
         seen, waiting = set(), [part]
         while waiting:
-            for other in parts[waiting.pop()]:
+            for other in mentions.get(waiting.pop(), ()):
                 if other is part:
                     return _differs(NO_LOOP, f"a function that calls itself in line {part.lineno}", AT_ONCE)
                 if other not in seen:
@@ -286,19 +345,14 @@ def _own_attribute(node):
     return node.attr if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "self" else ""
 
 
-def _called_again(node):
-    """Of LOOP_MODULES, what a node mentions, or ""."""
-    module = node.module if isinstance(node, ast.ImportFrom) else getattr(node.value, "id", "")
-    names = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) else [node.attr]
-    return next((name for name in names if name in LOOP_MODULES.get(module, ())), "")
-
-
 def _names(node):
     """What a node mentions by name."""
     if isinstance(node, ast.Name):
         return (node.id,)
     if isinstance(node, ast.Attribute):
         return (node.attr,)
+    if isinstance(node, ast.Call) and {*_names(node.func)} & {*BY_TEXT}:
+        return tuple(given.value for given in node.args if isinstance(getattr(given, "value", None), str))
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         modules = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
         return tuple(part for module in modules for part in module.split("."))

@@ -369,6 +369,14 @@ def _tree(node, tensors) -> Any:
     raise Unreadable(f"a node is a {str(kind)[:40]!r}, which is not of the format")
 
 
+MASKED = ("data", "mask")
+PARTS = {  # layout: what its values lie in
+    "sparse_coo": ("indices", "values"),
+    **dict.fromkeys(("sparse_csr", "sparse_bsr"), ("crow", "col", "values")),
+    **dict.fromkeys(("sparse_csc", "sparse_bsc"), ("ccol", "row", "values")),
+}  # fmt: skip
+
+
 def _seen_tensor(body, tensors, depth=0) -> SeenTensor:
     if depth > 2:
         raise Unreadable("a tensor has parts of parts")
@@ -382,22 +390,25 @@ def _seen_tensor(body, tensors, depth=0) -> SeenTensor:
         value = torch.view_as_complex(value) if dtype.is_complex else value
         if value.dtype != dtype or tuple(value.shape) != shape:
             raise Unreadable("a tensor's values contradict its dtype or shape")
+    kind, layout, parts = _string(body["kind"]), _string(body["layout"]), body.get("parts", {})
+    if set(parts) != set(MASKED if kind == "masked" else PARTS.get(layout, ())):
+        raise Unreadable("a tensor's parts are not those of its kind and layout")
     return SeenTensor(
         value=value,
         dtype=_string(body["dtype"]),
         shape=shape,
-        layout=_string(body["layout"]),
+        layout=layout,
         stride=tuple(int(n) for n in body["stride"]) if "stride" in body else None,
         offset=_count(body["offset"]) if "offset" in body else None,
         device=_string(body["device"]),
         storage=_string(body.get("storage", "")),
         storage_bytes=_count(body.get("storage_bytes", 0)),
         same_as=_string(body["same_as"]),
-        kind=_string(body["kind"]),
+        kind=kind,
         requires_grad=body["requires_grad"] is True,
         is_leaf=body["is_leaf"] is True,
         grad_fn=_string(body["grad_fn"]),
-        parts={_string(k): _seen_tensor(v["tensor"], tensors, depth + 1) for k, v in body.get("parts", {}).items()},
+        parts={_string(k): _seen_tensor(v["tensor"], tensors, depth + 1) for k, v in parts.items()},
         withheld=_string(body.get("withheld", "")),
     )
 

@@ -9,7 +9,7 @@ from autograder import judge, probe
 from autograder.exercises import case_seed, load_lecture
 from autograder.properties import no_loops
 from autograder.records import FAILURES, Reply
-from autograder.source_rules import LOOP_CALLS, NO_COPY, broken_rule
+from autograder.source_rules import LOOP_ATTRIBUTES, NO_COPY, broken_rule
 
 SOLUTIONS = Path(__file__).parents[2] / "solutions"
 
@@ -144,7 +144,7 @@ def test_what_is_refused_as_a_loop_is_told_that_a_copy_is_refused_as_well(line):
     assert "loop over elements" in next_step and ".tolist()" in next_step and ".numpy()" in next_step
 
 
-@pytest.mark.parametrize("name", [name for name, wanted in LOOP_CALLS.items() if wanted == NO_COPY])
+@pytest.mark.parametrize("name", [name for name, wanted in LOOP_ATTRIBUTES.items() if wanted == NO_COPY])
 def test_the_card_names_every_copy_that_counts_as_a_loop(name):
     assert "loop" in no_loops.text and f"`.{name}()`" in no_loops.text
 
