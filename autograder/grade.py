@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import tempfile
 import time
 from importlib.metadata import version
@@ -9,12 +10,15 @@ from pathlib import Path
 
 from . import judge, kernels, sandbox
 from .checks import FILE
-from .errors import EngineError
+from .errors import AutograderError, EngineError
 from .exercises import Exercise, Lecture, case_seed
 from .files import storage_error
 from .records import Reply, Report, Submission, Transcript, Verdict
 from .settings import Settings
 
+log = logging.getLogger(__name__)
+
+UNJUDGED = "What it returned could not be judged ({}), which is a fault in the autograder: tell your instructor."
 UNANSWERED_TEXT = "YOUR ANSWER HERE"  # nbgrader's stub of a written answer
 
 
@@ -86,7 +90,13 @@ def _verdict(exercise: Exercise, questions, transcript: Transcript, cells, modul
     asked = questions[exercise.id]
     reply = transcript.replies[exercise.id]
     source = [*modules, *_code_before(exercise.check_cell, cells)]
-    verdict = judge.verdict(asked, judge.answers(asked, reply), source)
+    try:
+        verdict = judge.verdict(asked, judge.answers(asked, reply), source)
+    except AutograderError:
+        raise
+    except Exception as error:  # an answer made for a fault of ours must not cost the other exercises their points
+        log.exception("an answer to %s could not be judged", exercise.id)
+        return judge.lost(exercise, UNJUDGED.format(type(error).__name__))
     told = reply.failure not in ("", "unanswered")  # why nothing came says more than where its cell was stopped
     if verdict.score < verdict.points and not told and (error := _cell_error(exercise.id, cells)):
         return judge.lost(exercise, f"Its cell did not run: {error}.")

@@ -12,6 +12,7 @@ import secrets
 import shutil
 import sys
 import time
+import traceback
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +24,7 @@ from rich.prompt import Confirm
 
 from . import export, farm, gradebook, intake, kernels, ledger, report, sandbox
 from .database import kept_open, shown_url
-from .errors import CourseError, EngineError, UsageError
+from .errors import CourseError, EngineError, GradebookError, StorageError, UsageError
 from .exercises import Lecture, lecture_names, load_lecture
 from .files import demand_writable, storage_error
 from .grade import grade_submission
@@ -68,7 +69,7 @@ def grade_class(name: str, path: Path, settings: Settings, *, regrade: bool, out
         seed = _seed(settings, book)
         run = book.begin(seed=seed, device=settings.device, sandbox=level.name, workers=settings.workers)
         for late in book.unentered():
-            _enter(late, lecture, settings, book)
+            _enter(late, lecture, settings, book, run)
         walk = _Walk(lecture, settings, book, run, released, found, regrade)
         if regrade:
             book.unstage()  # what an interrupted regrade left
@@ -146,14 +147,33 @@ class _Walk:
 
 
 def save(done: Report, key: str, attempt: str, lecture: Lecture, settings: Settings, book: Ledger, run: Run) -> None:
-    """One Report into the ledger, then into the gradebook."""
-    gradebook.write(done, lecture, settings, note=lambda held: book.save(run, done, key, attempt, held))
+    """One Report into the ledger, then into the gradebook; one that cannot be entered, as an error: it stops no other."""
+    try:
+        gradebook.write(done, lecture, settings, note=lambda held: book.save(run, done, key, attempt, held))
+    except (GradebookError, StorageError):
+        raise
+    except Exception as error:
+        if done.state == "error":
+            raise
+        return save(_not_entered(done, error, lecture), "", "", lecture, settings, book, run)
     book.entered(done.student)
 
 
-def _enter(done: Report, lecture, settings, book) -> None:
-    gradebook.write(done, lecture, settings)
+def _enter(done: Report, lecture: Lecture, settings: Settings, book: Ledger, run: Run) -> None:
+    """What a crash kept from the gradebook; where it cannot be entered, it is graded anew."""
+    try:
+        gradebook.write(done, lecture, settings)
+    except (GradebookError, StorageError):
+        raise
+    except Exception as error:
+        return save(_not_entered(done, error, lecture), "", "", lecture, settings, book, run)
     book.entered(done.student)
+
+
+def _not_entered(done: Report, error: Exception, lecture: Lecture) -> Report:
+    log.error("%s could not be entered: %s", done.student, "".join(traceback.format_exception(error)))
+    sentence = f"A fault in the autograder while its score was entered: {type(error).__name__}: {error}"
+    return farm.error_report(lecture, Submission(done.student, lecture.name, None), sentence)
 
 
 def _agree_and_save(walk: _Walk, out: Console, err: Console) -> None:

@@ -34,6 +34,8 @@ from traitlets.config.loader import Config, DeferredConfigString  # noqa: E402
 
 from autograder import prepared  # noqa: E402
 
+MOST_PIPED = 8 << 20  # bytes that are forwarded of what libraries and children write to a descriptor
+PIECE = 1 << 16
 OPTION = re.compile(r"--([A-Z]\w*)\.(\w+)=(.*)", re.S)  # --Class.trait=value
 MODULES: set[str] = set()  # their names when the zygote was warm
 PREPARED: list[prepared.Prepared] = []  # at most one
@@ -79,6 +81,16 @@ class WarmStream(OutStream):
         """Called four times around each cell."""
         if self._buffers:
             super().flush()
+
+    def _watch_pipe_fd(self):
+        """OutStream: forward what comes through the descriptor. A child that floods it would drown all other messages."""
+        left = MOST_PIPED
+        with contextlib.suppress(Exception), open(os.devnull, "wb", buffering=0) as nowhere:
+            while left > 0 and (piece := os.read(self._fid, min(left, PIECE))) and self._should_watch:
+                self.write(piece.decode(errors="replace"))
+                left -= len(piece)
+            while os.splice(self._fid, nowhere.fileno(), PIECE) and self._should_watch:
+                pass
 
 
 @contextlib.contextmanager

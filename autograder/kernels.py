@@ -443,11 +443,11 @@ class _Kernel:
             except Empty:
                 return None
             except Exception:  # one that does not parse
-                if time.monotonic() > deadline:
-                    return None
-                continue
-            if _is_about(reply, message):  # else it is of an earlier one
+                reply = {}
+            if _is_about(reply, message):  # else it is of an earlier one, or none of ours
                 return reply.get("content") if isinstance(reply.get("content"), dict) else {}
+            if time.monotonic() > deadline + SILENT_SECONDS:  # somebody sends on and on
+                return None
 
 
 def _is_about(received: dict, message: str) -> bool:
@@ -496,16 +496,36 @@ class _Outputs:
 
 
 def _text(value) -> str:
-    return value if isinstance(value, str) else ""
+    """A text that every file can hold; half of a surrogate pair becomes a question mark."""
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
 def _bundle(value) -> dict:
-    """A MIME bundle with text values only; JSON ones are kept as they are."""
-    if not isinstance(value, dict):
-        return {}
-    return {
-        str(k): v for k, v in value.items() if isinstance(v, str) or (str(k).endswith("json") and isinstance(v, dict))
-    }
+    """A MIME bundle with text values only, and JSON ones that are not nested deeper than anybody's."""
+    bundle = {}
+    for kind, shown in value.items() if isinstance(value, dict) else ():
+        with contextlib.suppress(RecursionError):
+            if isinstance(shown, str) or (kind.endswith("json") and isinstance(shown, dict)):
+                bundle[_text(kind)] = _plain(shown)
+    return bundle
+
+
+DEEPEST = 50  # levels of JSON
+
+
+def _plain(value, depth=0):
+    """JSON values with texts that every file can hold.
+
+    Raises:
+        RecursionError: they are nested deeper than DEEPEST.
+    """
+    if depth > DEEPEST:
+        raise RecursionError
+    if isinstance(value, dict):
+        return {_text(key): _plain(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_plain(item, depth + 1) for item in value]
+    return _text(value) if isinstance(value, str) else value
 
 
 _SHAPES = {

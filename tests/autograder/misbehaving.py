@@ -49,6 +49,7 @@ DISTURBING = {
     "asks for input": "name = input('Your name: ')",
     "asks for a password": "import getpass\ngetpass.getpass()",
     "prints without end of line": "print('x' * (30 << 20), end='')",
+    "a child prints for ever": "import subprocess\nchild = subprocess.Popen('yes', shell=True)",
     "displays very much": "from IPython.display import display, HTML\nfor _ in range(300): display(HTML('x' * 100_000))",
     "returns a giant value": "list(range(3_000_000))",
     "clears its output for ever": (

@@ -1,5 +1,6 @@
 """The first difference is found, in the right aspect."""
 
+import resource
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -51,6 +52,11 @@ def test_equal_answers_do_not_differ(pair):
 DIFFERENT = [
     ("value", lambda x: x * 2, lambda x: x * 3),
     ("value", lambda x: 2, lambda x: 3),
+    ("value", lambda x: 2.0, lambda x: 1 << 4000),
+    ("value", lambda x: float("inf"), lambda x: 1e300),
+    ("value", lambda x: float("inf"), lambda x: -float("inf")),
+    ("value", lambda x: float("nan"), lambda x: 0.0),
+    ("type", lambda x: 2.0, lambda x: x.as_subclass(type("scalar", (torch.Tensor,), {}))),
     ("value", lambda x: made_here("Thing"), lambda x: made_here("Other")),
     ("value", lambda x: [1, 2], lambda x: [1, 2, 3]),
     ("value", lambda x: {"a": 1}, lambda x: {"b": 1}),
@@ -318,3 +324,19 @@ def test_operations_that_cannot_be_counted_do_not_count_as_none(wanted, hidden):
 )
 def test_an_answer_that_needs_no_operation_is_not_said_to_hide_some(answer):
     assert found(lambda x: answer(x + 0), answer, X.clone(), properties=COUNTING) is None
+
+
+def test_the_data_of_a_masked_tensor_take_no_more_memory_than_is_expected():
+    """A few bytes say that a tensor is 16 GiB large once it is dense."""
+
+    class Giant(torch.Tensor):
+        def get_mask(self):
+            return torch.ones(12, dtype=torch.bool)
+
+        def get_data(self):
+            return torch.sparse_coo_tensor(torch.zeros(1, 1, dtype=torch.int64), torch.ones(1), (1 << 32,))
+
+    reference = lambda x: as_masked_tensor(x.flatten(), torch.ones(12, dtype=torch.bool))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert found(reference, lambda x: torch.ones(12).as_subclass(Giant), X).path == "result.get_data()"
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # KiB

@@ -3,6 +3,7 @@
 import base64
 import json
 import struct
+import time
 import warnings
 
 import pytest
@@ -134,6 +135,16 @@ def test_a_deep_or_doubling_graph_takes_no_longer_than_its_size():
     chain = [("n0", "IO Node", [])] + [(f"n{i}", "aten::mul", [f"n{i - 1}"] * 2) for i in range(1, 1900)]
     (lines,) = events.run([graph(*chain, ("out", "IO Node", ["n1899"]))])["graphs"]
     assert len(lines) == 1901 and lines[-2] == "mul(#1899, #1899)"
+
+
+def test_an_attribute_that_is_long_to_read_is_not_read_for_long():
+    run = GraphDef()
+    node = run.node.add(name="c", op="prim::Constant")
+    node.attr["attr"].s = b"value:" + b" " * 900_000 + b"}"
+    run.node.add(name="out", op="IO Node", input=["c"])
+    started = time.process_time()
+    events.run([record(Event(graph_def=run.SerializeToString()))])
+    assert time.process_time() - started < 10  # seconds; it was hours
 
 
 @given(st.binary(max_size=300))

@@ -160,6 +160,31 @@ def test_a_flood_of_output_is_cut_and_costs_nothing(graded):
     assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3) and len(report.notebook) < 400_000
 
 
+def test_what_is_displayed_can_be_written_to_any_file(graded):
+    deep = "shown = {}\nfor _ in range(600): shown = {'a': shown}\n"
+    show = "display({'application/json': shown, 'text/plain': 'a'}, raw=True)\ndisplay({'text/html': 'b'}, raw=True)"
+    pack = "import json\nget_ipython().kernel.session.pack = lambda o: json.dumps(o, default=str).encode()\n"
+    half = f"{pack}print('c\\ud800')\ndisplay({{'application/json': {{'\\ud800': ['\\udfff']}}}}, raw=True)"
+    report = graded(extra=[deep + show, half])
+    assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3)
+    cells = [cell for cell in json.loads(report.notebook)["cells"] if cell["cell_type"] == "code"]
+    deep, half = ([output.get("data", output.get("text")) for output in cell["outputs"]] for cell in cells[1:3])
+    assert deep == [{"text/plain": "a"}, {"text/html": "b"}]
+    assert half == ["c?\n", {"application/json": {"?": ["?"]}}]
+
+
+def test_an_answer_that_cannot_be_judged_costs_its_own_exercise(graded, monkeypatch):
+    def verdict(asked, given, cells, real=judge.verdict):
+        if asked.exercise.id == KTH:
+            raise RecursionError
+        return real(asked, given, cells)
+
+    monkeypatch.setattr(judge, "verdict", verdict)
+    report = graded()
+    assert report.state == "graded" and (scores(report)[KTH], scores(report)[EVEN]) == (0, 3)
+    assert "could not be judged (RecursionError)" in next(v.message for v in report.verdicts if v.exercise == KTH)
+
+
 def test_what_a_cell_prints_or_displays_is_no_score(graded):
     forged = [
         "print('score: 5/5')\nget_ipython().displayhook(5.0)",

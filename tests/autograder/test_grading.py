@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from autograder import grading, ledger, release
+from autograder import gradebook, grading, ledger, release
 from autograder.errors import CourseError, EngineError, GradebookError, StorageError, UsageError
 from autograder.exercises import load_lecture
 from autograder.records import Report, Verdict
@@ -140,6 +140,37 @@ def test_a_locked_gradebook_loses_nothing_and_the_next_call_goes_on(course, hand
 
 
 @pytest.mark.xdist_group("grading")
+@pytest.mark.xdist_group("grading")
+def test_a_submission_that_cannot_be_entered_stops_no_other_and_no_later_call(small, handed_in, tmp_path, monkeypatch):
+    folder = tmp_path / "handed"
+    for student in ("ada", "dan", "cyd"):
+        path = folder / student / LECTURE / f"{LECTURE}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(handed_in(), encoding="utf-8")
+    real = gradebook.autograded
+
+    def autograded(report, lecture):
+        if report.student == "dan":
+            raise RecursionError("too deep")
+        return real(report, lecture)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(gradebook, "autograded", autograded)
+        errors, _, results = graded(small, folder)
+        assert errors == 1 and {s: r["state"] for s, r in results.items()} == {
+            "ada": "graded", "dan": "error", "cyd": "graded",
+        }  # fmt: skip
+        assert "RecursionError: too deep" in results["dan"]["reason"]
+        book = ledger.Ledger(small.out, LECTURE)
+        kept = book.record("ada")  # as if a crash had come between ledger and gradebook, and it was dan's
+        book.save(book.last_run(), replace(kept.report, student="dan"), "", "")
+        errors, _, results = graded(small, folder)
+        assert errors == 1 and results["dan"]["state"] == "error"
+    errors, _, results = graded(small, folder)
+    assert errors == 0 and results["dan"]["score"] == results["ada"]["score"]
+    assert auto_scores(small)["dan", "check_every_kth"] == 2
+
+
 def test_what_cannot_be_graded_at_all_is_refused_with_a_sentence(course, tmp_path):
     with pytest.raises(UsageError, match="does not exist"):
         graded(course, tmp_path / "none")

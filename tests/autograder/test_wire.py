@@ -288,6 +288,14 @@ HOSTILE = {
         },
         {"t0": torch.zeros(2)},
     ),
+    "a masked tensor without its parts": message({"tensor": {**TENSOR, "kind": "masked"}}, {"t0": torch.zeros(2)}),
+    "a plain tensor with parts": message(
+        {"tensor": {**TENSOR, "parts": {"data": {"tensor": TENSOR}, "mask": {"tensor": TENSOR}}}},
+        {"t0": torch.zeros(2)},
+    ),
+    "a sparse tensor with parts of another layout": message(
+        {"tensor": {**TENSOR, "layout": "sparse_coo", "parts": {"crow": {"tensor": TENSOR}}}}, {"t0": torch.zeros(2)}
+    ),
     "a key that cannot be one": message({"dict": [[{"list": []}, 1]]}),
     "a dict of keys with one hash": message({"dict": [[ONE_HASH * n, 1] for n in range(1, 50_000)]}),
     "a set of items with one hash": message({"set": [ONE_HASH * n for n in range(1, 50_000)]}),

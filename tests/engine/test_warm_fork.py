@@ -105,6 +105,11 @@ def test_a_command_ends_when_its_cell_is_interrupted(zygote):
     assert asyncio.run(run()) == ("here\n", "-9\n")
 
 
+def test_a_child_that_prints_for_ever_drowns_no_other_message(zygote):
+    flood = "import subprocess, time\nchild = subprocess.Popen('yes', shell=True)\ntime.sleep(4)"
+    assert said(zygote, flood, *["print(7)"] * 20)[1:] == ["7"] * 20
+
+
 def test_operations_run_in_parallel_after_the_fork(zygote):
     """After a fork of a process whose OpenMP pool runs, the first of these would hang."""
     big = (
