@@ -20,7 +20,7 @@ import warnings
 
 import torch
 from safetensors.torch import load as _load_tensors
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from .fake_gpu import FakeGpu, leaves
 
@@ -141,6 +141,38 @@ def _nowhere():
     return io.TextIOWrapper(io.BufferedWriter(_Nothing()), "utf-8", "replace", write_through=True)
 
 
+@contextlib.contextmanager
+def _unseen():
+    """What a function prints or displays while it is probed is no part of its answer, and could show a hidden case."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    publisher = getattr(shell, "display_pub", None)
+    drop = lambda message: None
+    hooked = hasattr(publisher, "register_hook") and hasattr(publisher, "unregister_hook")
+    if hooked:
+        publisher.register_hook(drop)
+    try:
+        with contextlib.redirect_stdout(_nowhere()), contextlib.redirect_stderr(_nowhere()):
+            yield
+    finally:
+        if hooked:
+            publisher.unregister_hook(drop)
+
+
+@contextlib.contextmanager
+def _no_modes():
+    """Modes that a cell entered and did not leave are put aside meanwhile: torch.device, torch.inference_mode, its own."""
+    torch.set_default_device(None)
+    aside = []
+    while torch.overrides._len_torch_function_stack():
+        aside.append(torch.overrides._pop_mode())
+    try:
+        with torch.inference_mode(False), _disable_current_modes():
+            yield
+    finally:
+        while aside:
+            torch.overrides._push_mode(aside.pop())
+
+
 def reset_state(seed: int) -> None:
     """Undo what an earlier cell may have left behind: seeds, default dtype and device, grad mode, warning filters."""
     random.seed(seed)
@@ -170,11 +202,8 @@ def observe(
     values, counter = list(arguments.values()), _CountOps()
     call = function if driver is None else lambda *case: driver(function, *case)
     started = time.perf_counter()
-    with (  # what fails in making these is no fault of the function: then there is no answer
-        contextlib.redirect_stdout(_nowhere()),
-        contextlib.redirect_stderr(_nowhere()),
-        warnings.catch_warnings(record=True) as caught,
-    ):
+    # what fails in making these is no fault of the function: then there is no answer
+    with _unseen(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             with counter if count else contextlib.nullcontext():
@@ -230,10 +259,9 @@ def on_fake_cuda(function, arguments: dict, driver=None) -> dict | None:
     for t in given:
         gpu.place(t)
     try:
-        with contextlib.redirect_stdout(_nowhere()), contextlib.redirect_stderr(_nowhere()), gpu.in_charge():
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                result = call(*arguments.values())
+        with _unseen(), gpu.in_charge(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result = call(*arguments.values())
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -546,6 +574,11 @@ def answer(function, question: bytes, failed=None, first=0) -> bytes:
 
     `failed(number, error)` is told of every case that ends with an exception.
     """
+    with _no_modes():
+        return _answered(function, question, failed, first)
+
+
+def _answered(function, question, failed, first):
     meta, tensors = unpack(question)
     pack, seen = Pack(), []
     driver = None

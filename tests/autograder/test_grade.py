@@ -200,11 +200,24 @@ def test_a_reply_that_is_forged_is_just_another_answer(graded):
     forged = (
         "from IPython import get_ipython\nimport base64\n"
         "def every_kth(x, k):\n"
-        "    get_ipython().display_pub.publish({'application/vnd.autograder.reply': base64.b64encode(b'all right').decode()})\n"
+        "    publisher = get_ipython().display_pub\n    publisher.unregister_hook(publisher._hooks[-1])\n"
+        "    publisher.publish({'application/vnd.autograder.reply': base64.b64encode(b'all right').decode()})\n"
         "    return x[-1, ::k]\n"
     )
     report = graded({KTH: forged})
     assert scores(report)[KTH] == 0 and "unreadable" in messages(report)[KTH]
+
+
+def test_what_a_function_shows_while_it_is_probed_stands_nowhere(graded):
+    shows = (
+        "import sys, matplotlib.pyplot as plt\n"
+        "def every_kth(x, k):\n    print('seen'); print('seen', file=sys.stderr); display('seen')\n"
+        "    display({'text/plain': 'seen'}, raw=True); plt.plot([1]); plt.title('seen'); plt.show()\n    return x[-1, ::k]\n"
+    )
+    report = graded({KTH: shows})
+    assert scores(report)[KTH] == 2
+    outputs = [cell.get("outputs") for cell in json.loads(report.notebook)["cells"]]
+    assert "seen" not in json.dumps(outputs) and "image/png" not in json.dumps(outputs)
 
 
 def test_what_an_earlier_cell_leaves_behind_changes_no_score(graded):
@@ -212,6 +225,7 @@ def test_what_an_earlier_cell_leaves_behind_changes_no_score(graded):
         extra=[
             "import torch\ntorch.set_default_dtype(torch.float64)\ntorch.set_grad_enabled(False)",
             "sum = list = dict = len = None\nimport builtins",
+            "mode = torch.inference_mode()\nmode.__enter__()\ntorch.device('meta').__enter__()",
         ]
     )
     assert (scores(report)[KTH], scores(report)[EVEN]) == (2, 3)

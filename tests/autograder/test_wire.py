@@ -14,6 +14,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from autograder import probe, wire
 from autograder.records import SeenObject, SeenTensor
@@ -208,6 +209,22 @@ def test_state_that_an_earlier_cell_left_behind_is_undone():
         torch.set_default_dtype(torch.float32)
         torch.set_grad_enabled(True)
     assert seen.result == (True, True)
+
+
+class Doubling(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        return function(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("mode", [torch.inference_mode, lambda: torch.device("meta"), Doubling, FakeTensorMode])
+def test_a_mode_that_an_earlier_cell_entered_is_put_aside(mode):
+    here = lambda x: (torch.ones(1).device.type, (x * 2).tolist(), torch.is_inference_mode_enabled())
+    question = wire.pack_question([(torch.ones(2),)], ["x"])
+    with mode() as entered:
+        depth = torch.overrides._len_torch_function_stack()
+        message = probe.answer(here, question)
+        assert torch.overrides._len_torch_function_stack() == depth
+    assert wire.read_seen(message)[0].result == ("cpu", [2.0, 2.0], False), entered
 
 
 def test_equal_behaviour_gives_equal_bytes():
