@@ -521,7 +521,7 @@ _PROPERTIES = {
 
 
 # the address of an object, and where its class was defined: another one at every run, and in every notebook
-OF_THIS_RUN = re.compile(ADDRESS.pattern + r"|(?<=<)(?:[\w<>]+\.)+(?=\w+ object\b)")
+OF_THIS_RUN = re.compile(ADDRESS.pattern + r"|(?<=<)(?:[\w<>]{1,100}\.){1,20}(?=\w{1,100} object\b)")
 
 
 def show(value, limit: int = 240) -> str:

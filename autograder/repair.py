@@ -18,7 +18,7 @@ from .draft import Cell, lines, syntax
 from .errors import CourseError
 
 MOST_PARTS = 4  # of one split cell
-CHECK = re.compile(r"^\s*check\(\s*([A-Za-z_]\w*)\s*\)", re.M)
+CHECK = re.compile(r"^[ \t]*+check\(\s*([A-Za-z_]\w*)\s*\)", re.M)
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,17 @@
 """The first difference is found, in the right aspect."""
 
 import resource
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 
-from autograder import probe, wire
+from autograder import compare, probe, wire
 from autograder import properties as p
 from autograder.compare import ASPECTS, CUT_OFF, MASKED_GRADIENT, difference
 from autograder.properties import TEXTS, Property
+from autograder.records import SeenObject
 from maskedtensor_ref import as_masked_tensor
 
 X = torch.arange(12.0).view(3, 4)
@@ -340,3 +342,10 @@ def test_the_data_of_a_masked_tensor_take_no_more_memory_than_is_expected():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert found(reference, lambda x: torch.ones(12).as_subclass(Giant), X).path == "result.get_data()"
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1 << 20  # KiB
+
+
+@pytest.mark.parametrize("text", ["<" * 20_000, "<a" * 10_000, "<a." * 7000, "<" + "a." * 10_000, " at 0x" * 3000])
+def test_a_text_that_is_made_to_be_long_to_read_is_not_read_for_long(text):
+    started = time.process_time()
+    compare.show(SeenObject("A", text))
+    assert time.process_time() - started < 2  # seconds
