@@ -17,7 +17,17 @@ from .draft import Draft, draft
 from .errors import EngineError, UsageError
 from .exercises import Lecture
 from .records import Submission
-from .repair import Release, exercise_marked, looks_like, notebook_text, recognised, release_of, repaired, similarity
+from .repair import (
+    Release,
+    answered,
+    exercise_marked,
+    looks_like,
+    notebook_text,
+    recognised,
+    release_of,
+    repaired,
+    similarity,
+)
 from .settings import Settings
 from .shadows import shadowed
 from .students import marked, student_id
@@ -275,18 +285,23 @@ def _content(path: Path, size: int) -> bytes:
 
 @dataclass(frozen=True)
 class Choice:
-    """The notebook that counts, repaired; or the reason why there is none."""
+    """The notebook that counts, repaired; or the reason why there is none.
+
+    Attributes:
+        answered: how many exercises are worked on in it.
+    """
 
     path: str = ""
     notebook: str = ""
     repairs: tuple[str, ...] = ()
     reason: str = ""
+    answered: int = 0
 
 
 def choose(
     listing: Listing, lecture_name: str, release: Release, limit: int, whole: bool = False, course: Path | None = None
 ) -> Choice:
-    """The notebook that counts: the one named after the lecture; else that with most of the release, the newest last.
+    """The notebook that counts: the one with most answers; of equals that named after the lecture, else the newest.
 
     A notebook that cannot be graded gives way to the next.
 
@@ -307,9 +322,14 @@ def choose(
         drafts[path] = (
             Draft(reason=_too_large(path, size, limit)) if size > limit or left < 0 else draft(listing.read(path))
         )
-    order = sorted(drafts, key=lambda path: _rank(path, drafts[path], listing, lecture_name, release), reverse=True)
-    choices = {path: _prepared(path, drafts[path], release, lecture_name, course) for path in order}
-    best = next((path for path in order if not choices[path].reason), order[0])
+    choices = {path: _prepared(path, drafts[path], release, lecture_name, course) for path in drafts}
+
+    def rank(path):
+        exact, depth, alike = _exact(path, lecture_name), path.count("/"), similarity(drafts[path].cells, release)
+        name = (exact, -depth if exact else 0)
+        return (not choices[path].reason, choices[path].answered, *name, alike, -depth, listing.newest[path], path)
+
+    best, *_ = order = sorted(drafts, key=rank, reverse=True)
     said = () if choices[best].reason else tuple(_about_the_name(best, order, choices, lecture_name))
     return Choice(best, choices[best].notebook, said + choices[best].repairs, choices[best].reason)
 
@@ -327,18 +347,13 @@ def _named_after(path: str, lecture_name: str) -> bool:
     return _letters(lecture_name) in _letters(PurePosixPath(path).name)
 
 
-def _rank(path: str, read: Draft, listing: Listing, lecture_name: str, release: Release) -> tuple:
-    exact, depth = _exact(path, lecture_name), path.count("/")
-    return (exact, -depth if exact else 0, similarity(read.cells, release), -depth, listing.newest[path], path)
-
-
 def _prepared(path: str, read: Draft, release: Release, lecture_name: str, course: Path | None) -> Choice:
     if read.reason:
         return Choice(path, reason=read.reason, repairs=read.repairs)
     places, said = repaired(read.cells, release)
     if not recognised(places, release):
         return Choice(path, reason=_another_notebook(read, lecture_name, course))
-    return Choice(path, notebook_text(places, release), (*read.repairs, *said))
+    return Choice(path, notebook_text(places, release), (*read.repairs, *said), answered=answered(places, release))
 
 
 def _another_notebook(read: Draft, lecture_name: str, course: Path | None) -> str:
@@ -358,10 +373,12 @@ def _about_the_name(best: str, order: list[str], choices: dict[str, Choice], lec
     if not _exact(best, lecture_name):
         yield f"The notebook is called {_shown(best)} and not {lecture_name}.ipynb; it was taken all the same."
     if len(order) > 1:
-        others = ", ".join(
-            _shown(path) + (" (which cannot be read)" if choices[path].reason else "") for path in order if path != best
-        )
+        others = ", ".join(_shown(path) + _why_not(choices[path]) for path in order if path != best)
         yield f"There are {len(order)} notebooks; {_shown(best)} was graded, not {others}."
+
+
+def _why_not(choice: Choice) -> str:
+    return " (which cannot be read)" if choice.reason else "" if choice.answered else " (in which nothing is answered)"
 
 
 def _nothing(listing: Listing, lecture_name: str, whole: bool) -> str:

@@ -70,8 +70,11 @@ def edited(state: str, *says: str, **counts: int):
     return label
 
 
-def edited_with_stubs(state: str, *says: str):
-    """The same for edit(notebook, stubs), stubs being the released texts of the answers by grade_id."""
+def edited_with_stubs(state: str, *says: str, **counts: int):
+    """The same for edit(notebook, stubs), stubs being the released texts of the answers by grade_id.
+
+    Nothing is found elsewhere of an answer that was never worked on: these are for solved notebooks.
+    """
 
     def label(edit):
         def make(folder, handed, released=""):
@@ -79,7 +82,7 @@ def edited_with_stubs(state: str, *says: str):
             edit(notebook, {grade_id(cell): cell["source"] for cell in answers(json.loads(plain(released or handed)))})
             write(folder, json.dumps(notebook, indent=1))
 
-        BROKEN[edit.__name__] = Broken(make, state, says)
+        BROKEN[edit.__name__] = Broken(make, state, says, **counts)
         return make
 
     return label
@@ -327,6 +330,50 @@ def answer_in_a_cell_below_the_check(notebook, stubs):
     extra = plain_code(cell["source"].replace("):", "):  # mine", 1))
     cell["source"] = stubs[grade_id(cell)]
     notebook["cells"].insert(index(notebook, check) + 1, extra)
+
+
+@edited_with_stubs("repaired", "another cell that defines", "was taken as the answer")
+def answer_in_a_cell_above_its_own(notebook, stubs):
+    cell = answers(notebook)[0]
+    notebook["cells"].insert(index(notebook, cell), plain_code(cell["source"].replace("):", "):  # mine", 1)))
+    cell["source"] = stubs[grade_id(cell)]
+
+
+@edited_with_stubs("repaired", "twice", "another cell that defines")
+def empty_answers_commented_and_doubled_around_the_real_one(notebook, stubs):
+    cell = answers(notebook)[0]
+    stub = copy.deepcopy(cell) | {"source": stubs[grade_id(cell)].replace("    #", "    # see above\n    #")}
+    notebook["cells"].insert(index(notebook, cell) + 1, stub)
+    notebook["cells"].insert(index(notebook, cell), copy.deepcopy(stub))
+    cell["metadata"] = {}
+
+
+@edited_with_stubs("repaired", "once more as released; that copy was left out")
+def empty_copy_of_an_answer_without_its_mark(notebook, stubs):
+    cell = answers(notebook)[0]
+    notebook["cells"].insert(index(notebook, cell) + 1, plain_code(stubs[grade_id(cell)]))
+
+
+@edited_with_stubs("repaired", "was taken as the answer", gone=1)
+def all_answers_in_the_first(notebook, stubs):
+    first, *others = answers(notebook)
+    first["source"] = "\n\n\n".join(cell["source"] for cell in answers(notebook))
+    for cell in others:
+        cell["source"] = stubs[grade_id(cell)]
+
+
+@edited_with_stubs("repaired", "was taken as the answer", "stood before the answer", gone=1)
+def all_answers_in_a_new_cell_at_the_end(notebook, stubs):
+    extra = plain_code("\n\n\n".join(cell["source"] for cell in answers(notebook)) + "  # all")
+    for cell in answers(notebook):
+        cell["source"] = stubs[grade_id(cell)]
+    notebook["cells"].append(extra)
+
+
+@edited("repaired", "does not answer", "another cell that defines", "stood before the answer")
+def answers_that_changed_places(notebook):
+    first, second = answers(notebook)[:2]
+    first["source"], second["source"] = second["source"], first["source"]
 
 
 @edited("repaired", "is defined in another cell, which counts", gone=1)
