@@ -432,7 +432,7 @@ def _answers_elsewhere(place: Place, marked: Marked, release: Release) -> bool:
     source = place.cell.source
     return (
         place.cell.kind == "code"
-        and _defines(source, marked.exercise)
+        and defines(source, marked.exercise)
         and _plain(source) not in release.sources
         and _answers(source, marked)
     )
@@ -524,7 +524,7 @@ def _answered_at(places: list[Place], exercise: str, release: Release) -> int | 
     at = _at(places, answer.id) if answer else None
     if at is None and exercise:
         code = [(i, place.cell.source) for i, place in enumerate(places) if place.cell.kind == "code"]
-        defining = [i for i, source in code if _defines(source, exercise)]
+        defining = [i for i, source in code if defines(source, exercise)]
         at = max(defining or [i for i, source in code if _binds(source, exercise)], default=None)
     return at
 
@@ -536,7 +536,7 @@ def _at(places: list[Place], id: str) -> int | None:
 # Texts are searched line by line, so that broken code is understood too.
 
 
-def _defines(source: str, name: str) -> bool:
+def defines(source: str, name: str) -> bool:
     """Whether the text makes `name` a function or a class at top level."""
     return (
         _has_line(r"(?:async\s+def|def|class)\s+{0}\b", source, name)
@@ -547,7 +547,7 @@ def _defines(source: str, name: str) -> bool:
 
 def _binds(source: str, name: str) -> bool:
     """Whether the text gives `name` any meaning at top level."""
-    return _defines(source, name) or _has_line(r"{0}\s*(?::[^=\n]+)?=(?!=)", source, name)
+    return defines(source, name) or _has_line(r"{0}\s*(?::[^=\n]+)?=(?!=)", source, name)
 
 
 def _mentions_definition(source: str, name: str) -> bool:
