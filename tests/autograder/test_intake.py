@@ -289,6 +289,41 @@ def test_pictures_in_a_text_cell_are_kept(hand_in):
     assert order[0]["attachments"] == {"a.png": {"image/png": "iVBORw0KGgo="}}
 
 
+@pytest.mark.parametrize("kind", ["markdown", "code"])
+@pytest.mark.parametrize("deep", ["dicts", "lists"])
+def test_nothing_nested_deeply_and_no_half_of_a_pair_reaches_the_run(hand_in, deep, kind):
+    nest = {"dicts": lambda inner: {"\ud800": inner}, "lists": lambda inner: [inner]}[deep]
+    value = "\udfff"
+    for _ in range(600):
+        value = nest(value)
+
+    def change(notebook):
+        cell = code("own", "![a](attachment:a.png)") | {"cell_type": kind}
+        png = {
+            "a\ud800.png": {"image/png": ["iVBO\ud800", value], "text/\ud800": value},
+            "b": value,
+            "c": {"x": {"y": value}},
+        }
+        cell |= {"attachments": png, "outputs": [{"data": value}], "metadata": {"deep": value}, "id": value, "x": value}
+        marked = code("own-2", "2", grade=value, locked="\ud800", points=value)
+        marked["metadata"]["nbgrader"]["grade_id"] = "\ud800"
+        notebook["cells"] += [cell, marked, {"cell_type": value, "source": "3", "metadata": value}]
+        notebook["metadata"] = {"kernelspec": value, "language_info": {"name": value}}
+
+    submission = hand_in_edited(hand_in, change)
+    assert submission.ungradable is None
+    assert depth(json.loads(submission.notebook)) < 8
+    for sentence in (submission.notebook, *submission.repairs):
+        sentence.encode()
+    own = next(cell for cell in cells(submission) if "attachment:a.png" in cell["source"])
+    assert ("attachments" in own) == (kind == "markdown")
+
+
+def depth(value):
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(depth, below), default=0)
+
+
 def another_lecture(name):
     """The solved notebook of another lecture of the same make, with exercises of its own."""
     text = SOLUTION.replace(LECTURE, name).replace("last_row", "softmax").replace("column", "entropy")
@@ -353,6 +388,16 @@ def test_of_notebooks_with_as_many_answers_the_name_counts_and_then_the_time(han
             os.utime(write(folder, handed.replace("return y", f"return y  # {name}"), name), (seconds, seconds))
 
     assert f"# {graded}" in hand_in(make).notebook
+
+
+def test_a_file_without_the_ending_counts_only_where_none_with_it_is_worked_on(hand_in):
+    def make(folder, handed, released):
+        write(folder, edit(handed, lambda notebook: answers(notebook)[1].update(answers(json.loads(released))[1])))
+        write(folder, handed, f"{LECTURE}.json")
+
+    submission = hand_in(make)
+    assert "return y" not in submission.notebook and not submission.repairs
+    assert f"{LECTURE}.json" in submission.files
 
 
 def test_of_notebooks_that_were_worked_on_the_one_with_more_answers_counts(hand_in):
@@ -424,6 +469,9 @@ def test_the_digest_tells_contents_and_names_apart(tmp_path, limits):
         (b"2024-01-02 03:04:05 UTC", "2024-01-02T03:04:05+00:00"),
         (b"2024-01-02 03:04:05.123456 UTC\n", "2024-01-02T03:04:05.123456+00:00"),
         (b"2024-01-02T03:04:05+02:00", "2024-01-02T01:04:05+00:00"),
+        ("2024-01-02 03:04:05 UTC".encode("utf-16"), "2024-01-02T03:04:05+00:00"),
+        ("2024-01-02 03:04:05.123456+02:00\r\n".encode("utf-16-le"), "2024-01-02T01:04:05.123456+00:00"),
+        (b"\xef\xbb\xbf2024-01-02 03:04:05", "2024-01-02T03:04:05+00:00"),
         (b"next tuesday", None),
         (b"\xff\xfe\0", None),
         (b"0001-01-01T00:00:00+23:00", None),
