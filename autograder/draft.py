@@ -15,6 +15,7 @@ from typing import Any
 
 MAX_CELLS = 5000
 LONGEST_PARSED = 200_000  # characters
+OLD_KINDS = ("heading", "html", "text")  # of nbformat 3 and older
 MARKS = ("grade_id", "grade", "solution", "locked")
 KINDS = ("code", "markdown", "raw")
 REOPEN = "Open your notebook in Jupyter, save it, and hand in the file that ends in .ipynb."
@@ -339,7 +340,7 @@ def _cells_of(sheet: Any) -> list:
 
 
 def _is_old(cell: dict) -> bool:
-    return cell.get("cell_type") in ("heading", "html") or bool(_old_text(cell))
+    return cell.get("cell_type") in OLD_KINDS or bool(_old_text(cell))
 
 
 def _old_text(cell: dict) -> str:
@@ -348,16 +349,14 @@ def _old_text(cell: dict) -> str:
 
 
 def _upgraded(cell: dict) -> dict:
-    """A cell of nbformat 3 as one of nbformat 4; any other as it is."""
-    if not _is_old(cell):
-        return cell
-    if cell.get("cell_type") == "heading":
+    """A cell of nbformat 3 or older as one of nbformat 4; any other as it is."""
+    kind, key = cell.get("cell_type"), _old_text(cell)
+    made = {**cell, "source": cell[key]} if key else cell
+    if kind == "heading":
         level = cell.get("level")
         hashes = "#" * (level if isinstance(level, int) and 1 <= level <= 6 else 1)
-        return {**cell, "cell_type": "markdown", "source": f"{hashes} {_joined(cell.get('source'))}"}
-    if cell.get("cell_type") == "html":
-        return {**cell, "cell_type": "markdown"}
-    return {**cell, "source": cell[_old_text(cell)]}
+        made = {**made, "source": f"{hashes} {_joined(made.get('source'))}"}
+    return {**made, "cell_type": "markdown"} if kind in OLD_KINDS else made
 
 
 def _cells(notebook: dict, repairs: list[str]) -> Iterator[Cell]:

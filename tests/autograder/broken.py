@@ -542,7 +542,7 @@ def texts_under_the_key_of_nbformat_3(notebook):
             cell["input"] = cell.pop("source").splitlines(keepends=True)
 
 
-@edited("repaired", "Cells of the notebook were in an old format", "was of no known type")
+@edited("repaired", "Cells of the notebook were in an old format")
 def texts_under_the_keys_of_nbformat_1(notebook):
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
