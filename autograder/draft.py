@@ -9,11 +9,14 @@ import json
 import re
 import warnings
 from ast import AST, parse
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 MAX_CELLS = 5000
 LONGEST_PARSED = 200_000  # characters
+OLD_KINDS = ("heading", "html", "text")  # of nbformat 3 and older
+MARKS = ("grade_id", "grade", "solution", "locked")
 KINDS = ("code", "markdown", "raw")
 REOPEN = "Open your notebook in Jupyter, save it, and hand in the file that ends in .ipynb."
 
@@ -38,10 +41,12 @@ BEGUN = re.compile(  # what may be left of JSON that ends in the middle of a wor
 )
 SCRIPT = re.compile(r"^(?:#!.*python|# ?coding|# In ?\[|# ?%%|(?:import|from|def|class)\s+\w)", re.M)
 
+OBJECT = re.compile(r'\{\s*+"')
 # The marks that git writes at the start of a line, and the sides that the lines after it belong to.
 CONFLICT_MARKS = {"<<<<<<<": ("ours",), "|||||||": (), "=======": ("theirs",), ">>>>>>>": ("ours", "theirs")}
 # A string that is not closed reaches to the end, so that the search stays linear.
 STRING_OR_COMMA = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|,(?=\s*+[\]}])', re.S)
+MARK = "\ufeff"  # of the byte order; some tools write one more
 SURROGATE = re.compile("[\ud800-\udfff]")
 OTHER_KERNELS = re.compile(
     r"^(ir|julia|xcpp|javascript|java|octave|matlab|sas|bash|stata|rust|scala|ijavascript)\b", re.I
@@ -153,24 +158,25 @@ def _text(data: bytes, repairs: list[str]) -> str:
     for signature, what in SIGNATURES:
         if data.startswith(signature):
             raise Illegible(f"The file is {what}, not a notebook. {REOPEN}")
-    text = _decoded(data, repairs)
+    text, what = decoded(data)
+    if what:
+        repairs.append(what)
     if "\0" in text:
         repairs.append("The file contained zero bytes, which were removed.")
         text = text.replace("\0", "")
     return text
 
 
-def _decoded(data: bytes, repairs: list[str]) -> str:
+def decoded(data: bytes) -> tuple[str, str]:
+    """The text that `data` holds in whatever encoding, without byte order marks, and a sentence where it is not UTF-8."""
     for encoding, what in _encodings(data):
         try:
             text = data.decode(encoding)
         except UnicodeDecodeError:
             continue
-        if what:
-            repairs.append(f"The file was not saved as UTF-8 but as {what}; it was converted.")
-        return text.removeprefix("\ufeff")
-    repairs.append("Some characters of the file were damaged; they were replaced by question marks.")
-    return data.decode("utf-8", errors="replace").removeprefix("\ufeff")
+        return text.lstrip(MARK), f"The file was not saved as UTF-8 but as {what}; it was converted." if what else ""
+    text = data.decode("utf-8", errors="replace").lstrip(MARK)
+    return text, "Some characters of the file were damaged; they were replaced by question marks."
 
 
 def _encodings(data: bytes):
@@ -201,7 +207,7 @@ def _json(text: str, repairs: list[str]) -> Any:
         return _loads(text)
     except ValueError as error:
         problem = error
-    for attempt in (_without_conflicts, _without_commas, _with_raw_controls, _without_tail):
+    for attempt in (_without_conflicts, _without_commas, _with_raw_controls, _without_surroundings):
         found = attempt(text, repairs)
         if found is not None:
             return found
@@ -281,9 +287,10 @@ def _with_raw_controls(text: str, repairs: list[str]) -> Any:
     return found
 
 
-def _without_tail(text: str, repairs: list[str]) -> Any:
-    """The complete notebook at the start of a file that goes on with something that is none."""
-    text = text.lstrip()
+def _without_surroundings(text: str, repairs: list[str]) -> Any:
+    """The complete notebook in a file in which something that is none stands before or after it."""
+    begun = OBJECT.search(text)
+    head, text = (text[: begun.start()], text[begun.start() :]) if begun else ("", "")
     try:
         found, end = json.JSONDecoder(parse_int=_number, parse_constant=lambda name: None).raw_decode(text)
     except ValueError:
@@ -293,7 +300,10 @@ def _without_tail(text: str, repairs: list[str]) -> Any:
     second = _attempt(text[end:])
     if second is not None and _sources(second) != _sources(found):
         raise Illegible(f"The file holds two different notebooks, one after the other. {REOPEN}")
-    repairs.append("After the end of the notebook the file went on; the rest was ignored.")
+    if head.strip():
+        repairs.append("Before the start of the notebook the file held something else, which was ignored.")
+    if text[end:].strip():
+        repairs.append("After the end of the notebook the file went on; the rest was ignored.")
     return found
 
 
@@ -316,10 +326,12 @@ def _notebook(found: Any, repairs: list[str]) -> dict:
     version = found.get("nbformat")
     if not isinstance(found.get("cells"), list):
         repairs.append("The notebook was in an old format (nbformat 3 or older); it was converted.")
-        return {**found, "cells": [_upgraded(cell) for sheet in found["worksheets"] for cell in _cells_of(sheet)]}
+        found = {**found, "cells": [cell for sheet in found["worksheets"] for cell in _cells_of(sheet)]}
+    elif any(isinstance(cell, dict) and _is_old(cell) for cell in found["cells"]):
+        repairs.append("Cells of the notebook were in an old format (nbformat 3 or older); they were converted.")
     if isinstance(version, int) and version > 4:
         repairs.append(f"The notebook says that it is of nbformat {version}, which is newer than 4; it was read as 4.")
-    return found
+    return {**found, "cells": [_upgraded(cell) if isinstance(cell, dict) else cell for cell in found["cells"]]}
 
 
 def _cells_of(sheet: Any) -> list:
@@ -327,20 +339,27 @@ def _cells_of(sheet: Any) -> list:
     return cells if isinstance(cells, list) else []
 
 
-def _upgraded(cell: Any) -> Any:
-    """A cell of nbformat 3 as one of nbformat 4."""
-    if not isinstance(cell, dict):
-        return cell
-    if cell.get("cell_type") == "heading":
+def _is_old(cell: dict) -> bool:
+    return cell.get("cell_type") in OLD_KINDS or bool(_old_text(cell))
+
+
+def _old_text(cell: dict) -> str:
+    """The key under which nbformat 3, 2 or 1 keeps the text of a cell; "" where it stands under "source"."""
+    return "" if cell.get("source") is not None else next((key for key in ("input", "code", "text") if key in cell), "")
+
+
+def _upgraded(cell: dict) -> dict:
+    """A cell of nbformat 3 or older as one of nbformat 4; any other as it is."""
+    kind, key = cell.get("cell_type"), _old_text(cell)
+    made = {**cell, "source": cell[key]} if key else cell
+    if kind == "heading":
         level = cell.get("level")
         hashes = "#" * (level if isinstance(level, int) and 1 <= level <= 6 else 1)
-        return {**cell, "cell_type": "markdown", "source": f"{hashes} {_joined(cell.get('source'))}"}
-    if cell.get("cell_type") == "html":
-        return {**cell, "cell_type": "markdown"}
-    return {**cell, "source": cell["input"]} if "input" in cell else cell
+        made = {**made, "source": f"{hashes} {_joined(made.get('source'))}"}
+    return {**made, "cell_type": "markdown"} if kind in OLD_KINDS else made
 
 
-def _cells(notebook: dict, repairs: list[str]):
+def _cells(notebook: dict, repairs: list[str]) -> Iterator[Cell]:
     raw = notebook["cells"]
     if len(raw) > MAX_CELLS:
         raise Illegible(
@@ -354,6 +373,11 @@ def _cells(notebook: dict, repairs: list[str]):
         made = _cell(cell, number, repairs)
         yield replace(made, id="" if made.id in used else made.id)
         used.add(made.id)
+    if odd := sum(_is_odd(cell.get("source")) for cell in raw if isinstance(cell, dict)):
+        repairs.append(
+            f"The lines of {odd} cell{'s' * (odd > 1)} were stored without their ends, or as lists in lists; "
+            "they were put together."
+        )
 
 
 def _cell(cell: dict, number: int, repairs: list[str]) -> Cell:
@@ -363,31 +387,47 @@ def _cell(cell: dict, number: int, repairs: list[str]) -> Cell:
         kind = kind if kind in KINDS else "code" if "outputs" in cell or "execution_count" in cell else "markdown"
         repairs.append(f"Cell {number} was of no known type; it was read as {kind}.")
     source = cell.get("source")
-    if not (
-        source is None
-        or isinstance(source, str)
-        or (isinstance(source, list) and all(isinstance(line, str) for line in source))
-    ):
+    if source is not None and not all(isinstance(part, str) for part in _parts(source)):
         repairs.append(f"The text of cell {number} was not stored as text; what could be read of it was kept.")
     metadata = cell.get("metadata")
     mark = metadata.get("nbgrader") if isinstance(metadata, dict) else None
     mark = (
-        {key: mark.get(key) for key in ("grade_id", "grade", "solution", "locked")}
+        {key: _clean(mark[key]) if isinstance(mark.get(key), str) else mark.get(key) for key in MARKS}
         if isinstance(mark, dict) and mark
         else {}
     )
     id = cell.get("id")
     legal = isinstance(id, str) and re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", id)
     attachments = _attachments(cell.get("attachments")) if kind != "code" else {}
-    return Cell(kind, _clean(_joined(source)), mark, id if legal else "", attachments)
+    return Cell(kind, _clean(_joined(source, "\n" * _lacks_line_ends(source))), mark, id if legal else "", attachments)
 
 
-def _joined(source: Any) -> str:
-    if isinstance(source, list):
-        return "".join(part if isinstance(part, str) else "" for part in source)
+def _joined(source: Any, between: str = "") -> str:
     if isinstance(source, (int, float)) and not isinstance(source, bool):
         return str(source)
-    return source if isinstance(source, str) else ""
+    return between.join(part for part in _parts(source) if isinstance(part, str))
+
+
+def _parts(source: Any) -> Iterator[Any]:
+    """What stands in a list and in the lists in it, in order; what is no list is its only part."""
+    waiting = [source]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, list):
+            waiting.extend(reversed(part))
+        else:
+            yield part
+
+
+def _is_odd(source: Any) -> bool:
+    """Whether a text is stored in a way that nbformat does not have, and can be read all the same."""
+    return isinstance(source, list) and (any(isinstance(part, list) for part in source) or _lacks_line_ends(source))
+
+
+def _lacks_line_ends(source: Any) -> bool:
+    """Whether the lines of a text are stored as a list, and none but the last with its end."""
+    texts = [part for part in _parts(source) if isinstance(part, str)][:-1]
+    return bool(texts) and not any(text.endswith(("\n", "\r")) for text in texts)
 
 
 def _clean(text: str) -> str:

@@ -14,6 +14,7 @@ from .errors import AutograderError, EngineError
 from .exercises import Exercise, Lecture, case_seed
 from .files import storage_error
 from .records import Reply, Report, Submission, Transcript, Verdict
+from .repair import defines
 from .settings import Settings
 
 log = logging.getLogger(__name__)
@@ -130,13 +131,14 @@ def _code_before(check_cell: str, cells) -> list[str]:
     return texts
 
 
-def _cell_error(grade_id: str, cells) -> str:
-    """The error that the cell of an answer ended with, or ""."""
-    for cell in cells:
-        if _grade_id(cell) == grade_id:
-            for output in cell.get("outputs", []):
-                if output["output_type"] == "error":
-                    return f"{output['ename']}: {output['evalue']}"[:300]
+def _cell_error(exercise: str, cells) -> str:
+    """The error that the cell of an answer ended with, or ""; without a cell of its own, the last that defines it."""
+    own = [cell for cell in cells if _grade_id(cell) == exercise]
+    shared = [cell for cell in cells if cell["cell_type"] == "code" and defines(cell["source"], exercise)]
+    for cell in own or shared[-1:]:
+        for output in cell.get("outputs", []):
+            if output["output_type"] == "error":
+                return f"{output['ename']}: {output['evalue']}"[:300]
     return ""
 
 

@@ -8,6 +8,7 @@ The ledger is written before the gradebook; whatever a crash keeps from the grad
 import contextlib
 import logging
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -322,7 +323,7 @@ def _keep_what_was_handed_in(found, settings: Settings) -> None:
             target.mkdir(parents=True)
             for path in _copied(folder, int(settings.submission_mib * 2**20)):
                 _copy(folder.folder / path, target / path)
-            _drop_unreadable_time(target / "timestamp.txt")
+            _put_time_right(target / "timestamp.txt")
         except OSError as error:
             raise storage_error(target, error) from error
 
@@ -351,10 +352,18 @@ def _copy(source: Path, target: Path) -> None:
     shutil.copy2(source, target, follow_symlinks=False)
 
 
-def _drop_unreadable_time(path: Path) -> None:
-    """A timestamp.txt that is no time would stop formgrader for the whole class."""
-    if path.is_file() and intake.handed_in_at({path.name: path.read_bytes()[:100]}) is None:
+def _put_time_right(path: Path) -> None:
+    """A timestamp.txt that nbgrader cannot read would stop formgrader for the whole class: written anew, or removed."""
+    if not path.is_file():
+        return
+    handed_in = intake.handed_in_at({path.name: (content := path.read_bytes())})
+    if handed_in and not NBGRADERS_TIME.fullmatch(content):
+        path.write_text(f"{handed_in.replace(tzinfo=None)} UTC\n", encoding="utf-8")
+    if not handed_in:
         path.unlink()
+
+
+NBGRADERS_TIME = re.compile(rb"\d{4}-\d\d-\d\d[ -~]{0,90}\s{0,9}")
 
 
 def _demand_cuda(machines: dict[str, farm.Machine]) -> None:

@@ -13,11 +13,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from .draft import Draft, draft
+from .draft import Draft, decoded, draft
 from .errors import EngineError, UsageError
 from .exercises import Lecture
 from .records import Submission
-from .repair import Release, exercise_marked, looks_like, notebook_text, recognised, release_of, repaired, similarity
+from .repair import (
+    Release,
+    answered,
+    exercise_marked,
+    looks_like,
+    notebook_text,
+    recognised,
+    release_of,
+    repaired,
+    similarity,
+)
 from .settings import Settings
 from .shadows import shadowed
 from .students import marked, student_id
@@ -230,6 +240,10 @@ class Listing:
             self.contents[path] = _content(self.folder / path, self.sizes[path])
         return self.contents[path]
 
+    def begins_like_json(self, path: str) -> bool:
+        """Whether a file's first character is "{", in whatever encoding."""
+        return _content(self.folder / path, 16).lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n").startswith(b"{")
+
 
 def list_files(folder: Path) -> Listing:
     """What is in `folder` and the folders in it; nothing is opened and no link followed."""
@@ -251,6 +265,8 @@ def list_files(folder: Path) -> Listing:
                     strange[path] = "a folder"
                 if depth < MAX_DEPTH:
                     waiting.append((Path(entry.path), depth + 1))
+                else:
+                    strange[path] = f"a folder {MAX_DEPTH} folders deep, and those are not looked into"
     return Listing(folder, sizes, newest, strange, {}, False)
 
 
@@ -275,43 +291,69 @@ def _content(path: Path, size: int) -> bytes:
 
 @dataclass(frozen=True)
 class Choice:
-    """The notebook that counts, repaired; or the reason why there is none."""
+    """The notebook that counts, repaired; or the reason why there is none.
+
+    Attributes:
+        answered: how many exercises are worked on in it.
+    """
 
     path: str = ""
     notebook: str = ""
     repairs: tuple[str, ...] = ()
     reason: str = ""
+    answered: int = 0
 
 
 def choose(
     listing: Listing, lecture_name: str, release: Release, limit: int, whole: bool = False, course: Path | None = None
 ) -> Choice:
-    """The notebook that counts: the one named after the lecture; else that with most of the release, the newest last.
+    """The notebook that counts: the one with most answers; of equals that named after the lecture, else the newest.
 
     A notebook that cannot be graded gives way to the next.
 
     Args:
         course: folder of the released lectures, to tell which of them another notebook is of; None where it is not at hand.
     """
-    candidates = [path for path in listing.sizes if _counts(path, lecture_name, whole)]
-    candidates = [path for path in candidates if path.lower().endswith(".ipynb")] or [
-        path for path in candidates if path.lower().endswith(RENAMED) and _named_after(path, lecture_name)
-    ]
-    if not candidates:
+    drafts, choices, left = {}, {}, 2 * limit
+    for candidates in _candidates(listing, lecture_name, whole):
+        if any(choice.answered for choice in choices.values()):
+            break
+        for path in candidates[:MAX_NOTEBOOKS]:
+            size, left = listing.sizes[path], left - listing.sizes[path]
+            drafts[path] = (
+                Draft(reason=_too_large(path, size, limit)) if size > limit or left < 0 else draft(listing.read(path))
+            )
+            choices[path] = _prepared(path, drafts[path], release, lecture_name, course)
+    kept = [path for path in drafts if _is_called_a_notebook(path) or not choices[path].reason]
+    kept = kept or [path for path in drafts if _is_renamed(path, lecture_name)]
+    if not kept:
         return Choice(reason=_nothing(listing, lecture_name, whole))
-    drafts, left = {}, 2 * limit
-    for path in sorted(candidates, key=lambda path: (not _exact(path, lecture_name), path.count("/"), path))[
-        :MAX_NOTEBOOKS
-    ]:
-        size, left = listing.sizes[path], left - listing.sizes[path]
-        drafts[path] = (
-            Draft(reason=_too_large(path, size, limit)) if size > limit or left < 0 else draft(listing.read(path))
-        )
-    order = sorted(drafts, key=lambda path: _rank(path, drafts[path], listing, lecture_name, release), reverse=True)
-    choices = {path: _prepared(path, drafts[path], release, lecture_name, course) for path in order}
-    best = next((path for path in order if not choices[path].reason), order[0])
+
+    def rank(path):
+        exact, depth, alike = _exact(path, lecture_name), path.count("/"), similarity(drafts[path].cells, release)
+        name = (exact, -depth if exact else 0, _is_called_a_notebook(path))
+        return (not choices[path].reason, choices[path].answered, *name, alike, -depth, listing.newest[path], path)
+
+    best, *_ = order = sorted(kept, key=rank, reverse=True)
     said = () if choices[best].reason else tuple(_about_the_name(best, order, choices, lecture_name))
     return Choice(best, choices[best].notebook, said + choices[best].repairs, choices[best].reason)
+
+
+def _candidates(listing: Listing, lecture_name: str, whole: bool) -> Iterator[list[str]]:
+    """The files that may be the notebook, in the order in which they are read: by their names, then by how they begin."""
+    counted = [path for path in listing.sizes if _counts(path, lecture_name, whole)]
+    counted.sort(key=lambda path: (not _exact(path, lecture_name), path.count("/"), path))
+    yield [path for path in counted if _is_called_a_notebook(path)]
+    others = [path for path in counted if not _is_called_a_notebook(path)]
+    yield [path for path in others if _is_renamed(path, lecture_name) or listing.begins_like_json(path)]
+
+
+def _is_called_a_notebook(path: str) -> bool:
+    return path.lower().endswith(".ipynb")
+
+
+def _is_renamed(path: str, lecture_name: str) -> bool:
+    return path.lower().endswith(RENAMED) and _named_after(path, lecture_name)
 
 
 def _counts(path: str, lecture_name: str, whole: bool) -> bool:
@@ -327,18 +369,13 @@ def _named_after(path: str, lecture_name: str) -> bool:
     return _letters(lecture_name) in _letters(PurePosixPath(path).name)
 
 
-def _rank(path: str, read: Draft, listing: Listing, lecture_name: str, release: Release) -> tuple:
-    exact, depth = _exact(path, lecture_name), path.count("/")
-    return (exact, -depth if exact else 0, similarity(read.cells, release), -depth, listing.newest[path], path)
-
-
 def _prepared(path: str, read: Draft, release: Release, lecture_name: str, course: Path | None) -> Choice:
     if read.reason:
         return Choice(path, reason=read.reason, repairs=read.repairs)
     places, said = repaired(read.cells, release)
     if not recognised(places, release):
         return Choice(path, reason=_another_notebook(read, lecture_name, course))
-    return Choice(path, notebook_text(places, release), (*read.repairs, *said))
+    return Choice(path, notebook_text(places, release), (*read.repairs, *said), answered=answered(places, release))
 
 
 def _another_notebook(read: Draft, lecture_name: str, course: Path | None) -> str:
@@ -358,10 +395,12 @@ def _about_the_name(best: str, order: list[str], choices: dict[str, Choice], lec
     if not _exact(best, lecture_name):
         yield f"The notebook is called {_shown(best)} and not {lecture_name}.ipynb; it was taken all the same."
     if len(order) > 1:
-        others = ", ".join(
-            _shown(path) + (" (which cannot be read)" if choices[path].reason else "") for path in order if path != best
-        )
+        others = ", ".join(_shown(path) + _why_not(choices[path]) for path in order if path != best)
         yield f"There are {len(order)} notebooks; {_shown(best)} was graded, not {others}."
+
+
+def _why_not(choice: Choice) -> str:
+    return " (which cannot be read)" if choice.reason else "" if choice.answered else " (in which nothing is answered)"
 
 
 def _nothing(listing: Listing, lecture_name: str, whole: bool) -> str:
@@ -446,7 +485,7 @@ def release_files(folder: Path, lecture_name: str) -> dict[str, bytes]:
 
 def handed_in_at(files: dict[str, bytes]) -> datetime | None:
     """The time in timestamp.txt, as nbgrader writes it, UTC where it names no zone; None when there is none."""
-    text = files.get("timestamp.txt", b"")[:100].decode("utf-8", "replace").strip().removesuffix("UTC").strip()
+    text = decoded(files.get("timestamp.txt", b"")[:200])[0].strip().removesuffix("UTC").strip()
     try:
         time = datetime.fromisoformat(text)
         return (time if time.tzinfo else time.replace(tzinfo=UTC)).astimezone(UTC)

@@ -7,7 +7,7 @@ cells (the setup cell, the checks) become what was released; the student's answe
 import contextlib
 import json
 import re
-from ast import Assign, Call, Expr, Name, dump, get_source_segment
+from ast import AST, Assign, Call, Constant, Expr, Name, dump, get_source_segment, walk
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -136,9 +136,9 @@ def repaired(cells: Iterable[Cell], release: Release) -> tuple[list[Place], list
     _join_split_answers(places, release, said)
     _settle_doubles(places, release, said)
     _recognise_by_text(places, release, said)
-    _prefer_later_answers(places, release, said)
     _restore_kinds(places, release, said)
     _restore_locked(places, release, said)
+    _follow_definitions(places, release, said)
     _restore_order(places, release, said)
     _put_back_missing(places, release, said)
     return places, said
@@ -152,6 +152,16 @@ def was_changed(source: str, released: str) -> bool:
 def recognised(places: list[Place], release: Release) -> bool:
     """Whether an answer or a check of the release is among the cells."""
     return any(place.id and release.marked[place.id].role != "locked" for place in places)
+
+
+def answered(places: list[Place], release: Release) -> int:
+    """How many exercises are worked on, in their own cell or in another."""
+    texts = {place.id: place.cell.source for place in places if place.id}
+    written = [m for m in release.of_role("written") if was_changed(texts.get(m.id, m.source), m.source)]
+    return len(written) + sum(
+        _answers(texts.get(m.id, ""), m) or any(_answers_elsewhere(place, m, release) for place in places)
+        for m in release.of_role("answer")
+    )
 
 
 def notebook_text(places: list[Place], release: Release) -> str:
@@ -274,11 +284,9 @@ def _recognise_by_text(places: list[Place], release: Release, said: list[str]) -
 
 
 def _answer_by_text(marked: Marked, free: list[Place], places: list[Place], release: Release) -> Place | None:
+    theirs = [place for place in free if _answers_elsewhere(place, marked, release)]
     binding = [place for place in free if place.cell.kind == "code" and _binds(place.cell.source, marked.exercise)]
-    return next(
-        (place for place in binding if _plain(place.cell.source) != _plain(marked.source)),
-        binding[0] if binding else None,
-    )
+    return next(iter(theirs + [place for place in binding if _is_stub(place.cell, marked)] + binding), None)
 
 
 def _locked_by_text(marked: Marked, free: list[Place], places: list[Place], release: Release) -> Place | None:
@@ -308,28 +316,6 @@ RECOGNISERS = {
     "locked": _locked_by_text,
     "written": _written_by_text,
 }
-
-
-def _prefer_later_answers(places: list[Place], release: Release, said: list[str]) -> None:
-    """An answer left as released gives way to the last cell that defines the same function."""
-    for marked in release.of_role("answer"):
-        kept = next((place for place in places if place.id == marked.id), None)
-        if kept is None or was_changed(kept.cell.source, marked.source):
-            continue
-        others = [
-            place
-            for place in places[_at(places, marked.id) + 1 :]
-            if not place.id
-            and place.cell.kind == "code"
-            and re.search(rf"^(?:async\s+def|def|class)\s+{re.escape(marked.exercise)}\b", place.cell.source, re.M)
-            and was_changed(place.cell.source, marked.source)
-        ]
-        if others:
-            kept.id, others[-1].id = "", marked.id
-            said.append(
-                f"The {marked.name} was left as released; another cell that defines {marked.exercise} "
-                "was taken as the answer."
-            )
 
 
 def _restore_kinds(places: list[Place], release: Release, said: list[str]) -> None:
@@ -402,12 +388,99 @@ def _segment(source: str, node) -> str:
     return "\n".join(source.split("\n")[first - 1 : node.end_lineno])
 
 
+def _follow_definitions(places: list[Place], release: Release, said: list[str]) -> None:
+    """An answer cell that is as released, or without its function, gives way to the last cell that defines it.
+
+    One cell may define any number of functions. Copies of the stub are dropped: they would undo the definition.
+    """
+    gave_way = []
+    for marked in release.of_role("answer"):
+        named = [place for place in places if place.cell.kind == "code" and marked.exercise in place.cell.source]
+        elsewhere = [place for place in named if place.id != marked.id and _answers_elsewhere(place, marked, release)]
+        own = next((place for place in places if place.id == marked.id), None)
+        answers = own is not None and _answers(own.cell.source, marked)
+        if own is None:
+            found = elsewhere or _answered_at(places, marked.exercise, release) is not None
+            what = f"{marked.exercise} is defined in another cell, which counts"
+            said.append(f"The {marked.name} is missing; {what if found else 'the exercise counts as not answered'}.")
+        if not (elsewhere or answers):
+            continue
+        stubs = {id(place) for place in named if place.id in ("", marked.id) and _is_stub(place.cell, marked)}
+        places[:] = [place for place in places if id(place) not in stubs]
+        if own is not None and not answers:
+            what = "was left as released" if id(own) in stubs else f"does not answer {marked.exercise}"
+            said.append(
+                f"The {marked.name} {what}; another cell that defines {marked.exercise} was taken as the answer."
+            )
+            own.id = ""
+            gave_way.append((marked, elsewhere[-1]))
+        elif stubs:
+            said.append(f"The {marked.name} was there once more as released; that copy was left out.")
+    for marked, place in gave_way:  # when all wrong marks are gone: two answers may have changed places
+        place.id = place.id or marked.id
+
+
+def _answers(source: str, marked: Marked) -> bool:
+    """Whether a text defines an exercise's function in another way than the release, comments and docstrings aside."""
+    if not (_mentions_definition(source, marked.exercise) and was_changed(source, marked.source)):
+        return False
+    if not _has_last_line(source, marked.source):
+        return True
+    own, released = (_definition(text, marked.exercise) for text in (source, marked.source))
+    return not own or own != released
+
+
+def _answers_elsewhere(place: Place, marked: Marked, release: Release) -> bool:
+    """Whether an exercise is answered by a cell that is not known to be its own."""
+    source = place.cell.source
+    return (
+        place.cell.kind == "code"
+        and defines(source, marked.exercise)
+        and _plain(source) not in release.sources
+        and _answers(source, marked)
+    )
+
+
+def _is_stub(cell: Cell, marked: Marked) -> bool:
+    """Whether a cell is as released, comments and docstrings aside."""
+    if cell.kind != "code" or not _has_last_line(cell.source, marked.source):
+        return False
+    return not was_changed(cell.source, marked.source) or _bare(syntax(cell.source)) == _bare(syntax(marked.source))
+
+
+def _has_last_line(source: str, released: str) -> bool:
+    """Whether the last line of the stub is there, as in every stub: most answers need not be parsed."""
+    return set(lines(released)[-1:]) <= set(lines(source))
+
+
+def _definition(source: str, name: str) -> str:
+    """What the last definition of `name` at top level says, as by `_bare`; "" where there is none."""
+    tree = syntax(source)
+    found = [node for node in tree.body if getattr(node, "name", "") == name] if tree else []
+    return _bare(found[-1]) if found else ""
+
+
+def _bare(tree: AST | None) -> str:
+    """What a syntax tree says without its docstrings; "" for none, and for one that only an attack nests so deeply."""
+    if tree is None:
+        return ""
+    for node in walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and isinstance(body[0], Expr) and isinstance(body[0].value, Constant):
+            del body[0]
+    try:
+        return dump(tree)
+    except RecursionError:
+        return ""
+
+
 def _restore_order(places: list[Place], release: Release, said: list[str]) -> None:
     """The setup before all code, every check after its answer."""
     for marked in release.of_role("check"):
         check, answer = _at(places, marked.id), _answered_at(places, marked.exercise, release)
         if check is not None and answer is not None and check < answer:
-            places.insert(answer, places.pop(check))
+            place = places.pop(check)
+            places.insert(_below(places, answer - 1, marked, release), place)
             said.append(f"The {marked.name} stood before the answer; it was moved after it.")
     for marked in reversed(release.of_role("locked")):
         if marked.raw["cell_type"] != "code":
@@ -421,6 +494,15 @@ def _restore_order(places: list[Place], release: Release, said: list[str]) -> No
             said.append(f"The {marked.name} stood after the exercises; it was moved before them.")
 
 
+def _below(places: list[Place], answer: int, check: Marked, release: Release) -> int:
+    """Where a check goes: below its answer, and below the earlier checks of other answers in the same cell."""
+    checks = [marked.id for marked in release.of_role("check")]
+    earlier, at = checks[: checks.index(check.id)], answer + 1
+    while at < len(places) and places[at].id in earlier:
+        at += 1
+    return at
+
+
 def _leads(marked: Marked, release: Release) -> bool:
     """Whether a locked cell stands before every answer and check in the release."""
     ids = list(release.marked)
@@ -432,20 +514,15 @@ def _put_back_missing(places: list[Place], release: Release, said: list[str]) ->
         return
     ids = list(release.marked)
     for id, marked in release.marked.items():
-        if _at(places, id) is not None:
+        if marked.role == "answer" or _at(places, id) is not None:
             continue
         answer = _answered_at(places, marked.exercise, release)
-        if marked.role == "answer":
-            if answer is None:
-                said.append(f"The {marked.name} is missing; the exercise counts as not answered.")
-            else:
-                said.append(
-                    f"The {marked.name} is missing; {marked.exercise} is defined in another cell, which counts."
-                )
-            continue
         earlier = [at for other in ids[: ids.index(id)] if (at := _at(places, other)) is not None]
-        after = answer if answer is not None and marked.role == "check" else max(earlier, default=-1)
-        places.insert(after + 1, Place(Cell(marked.raw["cell_type"], marked.source), id))
+        if answer is not None and marked.role == "check":
+            at = _below(places, answer, marked, release)
+        else:
+            at = max(earlier, default=-1) + 1
+        places.insert(at, Place(Cell(marked.raw["cell_type"], marked.source), id))
         said.append(f"The {marked.name} was missing; it was put back.")
 
 
@@ -454,8 +531,9 @@ def _answered_at(places: list[Place], exercise: str, release: Release) -> int | 
     answer = release.answer(exercise)
     at = _at(places, answer.id) if answer else None
     if at is None and exercise:
-        defining = [i for i, p in enumerate(places) if p.cell.kind == "code" and _binds(p.cell.source, exercise)]
-        at = max(defining, default=None)
+        code = [(i, place.cell.source) for i, place in enumerate(places) if place.cell.kind == "code"]
+        defining = [i for i, source in code if defines(source, exercise)]
+        at = max(defining or [i for i, source in code if _binds(source, exercise)], default=None)
     return at
 
 
@@ -463,16 +541,30 @@ def _at(places: list[Place], id: str) -> int | None:
     return next((at for at, place in enumerate(places) if id and place.id == id), None)
 
 
-def _binds(source: str, name: str) -> bool:
-    """Whether the text gives `name` a meaning at top level; read line by line, so that broken code is understood."""
-    name = re.escape(name)
-    return bool(
-        re.search(
-            rf"^(?:(?:async\s+def|def|class)\s+{name}\b|{name}\s*(?::[^=\n]+)?=(?!=)|from\s+\S+\s+import\s[^\n]*\b{name}\b)",
-            source,
-            re.M,
-        )
+# Texts are searched line by line, so that broken code is understood too.
+
+
+def defines(source: str, name: str) -> bool:
+    """Whether the text makes `name` a function or a class at top level."""
+    return (
+        _has_line(r"(?:async\s+def|def|class)\s+{0}\b", source, name)
+        or _has_line(r"{0}\s*=\s*lambda\b", source, name)
+        or _has_line(r"from\s+\S+\s+import\s[^\n]*\b{0}\b(?!\s+as\b)", source, name)
     )
+
+
+def _binds(source: str, name: str) -> bool:
+    """Whether the text gives `name` any meaning at top level."""
+    return defines(source, name) or _has_line(r"{0}\s*(?::[^=\n]+)?=(?!=)", source, name)
+
+
+def _mentions_definition(source: str, name: str) -> bool:
+    """Whether the text gives `name` a meaning, be it inside of something else."""
+    return _binds(source, name) or _has_line(r".*\b(?:def|class)\s+{0}\b", source, name)
+
+
+def _has_line(begun: str, source: str, name: str) -> bool:
+    return name in source and bool(re.search("^" + begun.format(re.escape(name)), source, re.M))
 
 
 def _is_part(piece: str, whole: str) -> bool:

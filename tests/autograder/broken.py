@@ -70,8 +70,11 @@ def edited(state: str, *says: str, **counts: int):
     return label
 
 
-def edited_with_stubs(state: str, *says: str):
-    """The same for edit(notebook, stubs), stubs being the released texts of the answers by grade_id."""
+def edited_with_stubs(state: str, *says: str, **counts: int):
+    """The same for edit(notebook, stubs), stubs being the released texts of the answers by grade_id.
+
+    Nothing is found elsewhere of an answer that was never worked on: these are for solved notebooks.
+    """
 
     def label(edit):
         def make(folder, handed, released=""):
@@ -79,7 +82,7 @@ def edited_with_stubs(state: str, *says: str):
             edit(notebook, {grade_id(cell): cell["source"] for cell in answers(json.loads(plain(released or handed)))})
             write(folder, json.dumps(notebook, indent=1))
 
-        BROKEN[edit.__name__] = Broken(make, state, says)
+        BROKEN[edit.__name__] = Broken(make, state, says, **counts)
         return make
 
     return label
@@ -329,6 +332,50 @@ def answer_in_a_cell_below_the_check(notebook, stubs):
     notebook["cells"].insert(index(notebook, check) + 1, extra)
 
 
+@edited_with_stubs("repaired", "another cell that defines", "was taken as the answer")
+def answer_in_a_cell_above_its_own(notebook, stubs):
+    cell = answers(notebook)[0]
+    notebook["cells"].insert(index(notebook, cell), plain_code(cell["source"].replace("):", "):  # mine", 1)))
+    cell["source"] = stubs[grade_id(cell)]
+
+
+@edited_with_stubs("repaired", "twice", "another cell that defines")
+def empty_answers_commented_and_doubled_around_the_real_one(notebook, stubs):
+    cell = answers(notebook)[0]
+    stub = copy.deepcopy(cell) | {"source": stubs[grade_id(cell)].replace("    #", "    # see above\n    #")}
+    notebook["cells"].insert(index(notebook, cell) + 1, stub)
+    notebook["cells"].insert(index(notebook, cell), copy.deepcopy(stub))
+    cell["metadata"] = {}
+
+
+@edited_with_stubs("repaired", "once more as released; that copy was left out")
+def empty_copy_of_an_answer_without_its_mark(notebook, stubs):
+    cell = answers(notebook)[0]
+    notebook["cells"].insert(index(notebook, cell) + 1, plain_code(stubs[grade_id(cell)]))
+
+
+@edited_with_stubs("repaired", "was taken as the answer", gone=1)
+def all_answers_in_the_first(notebook, stubs):
+    first, *others = answers(notebook)
+    first["source"] = "\n\n\n".join(cell["source"] for cell in answers(notebook))
+    for cell in others:
+        cell["source"] = stubs[grade_id(cell)]
+
+
+@edited_with_stubs("repaired", "was taken as the answer", "stood before the answer", gone=1)
+def all_answers_in_a_new_cell_at_the_end(notebook, stubs):
+    extra = plain_code("\n\n\n".join(cell["source"] for cell in answers(notebook)) + "  # all")
+    for cell in answers(notebook):
+        cell["source"] = stubs[grade_id(cell)]
+    notebook["cells"].append(extra)
+
+
+@edited("repaired", "does not answer", "another cell that defines", "stood before the answer")
+def answers_that_changed_places(notebook):
+    first, second = answers(notebook)[:2]
+    first["source"], second["source"] = second["source"], first["source"]
+
+
 @edited("repaired", "is defined in another cell, which counts", gone=1)
 def two_answers_in_one_cell(notebook):
     first, second = answers(notebook)[:2]
@@ -471,6 +518,39 @@ def sources_as_lists(notebook):
         cell["source"] = cell["source"].splitlines(keepends=True)
 
 
+@edited("repaired", "The lines of", "were stored without their ends")
+def lines_without_their_ends(notebook):
+    for cell in notebook["cells"]:
+        cell["source"] = cell["source"].split("\n")
+
+
+@edited("repaired", "The lines of 1 cell were stored without their ends")
+def lines_without_their_ends_in_one_answer(notebook):
+    answers(notebook)[-1]["source"] = answers(notebook)[-1]["source"].split("\n")
+
+
+@edited("repaired", "lists in lists")
+def lines_as_lists_in_lists(notebook):
+    for cell in notebook["cells"]:
+        cell["source"] = [[[line], []] for line in cell["source"].splitlines(keepends=True)]
+
+
+@edited("repaired", "Cells of the notebook were in an old format")
+def texts_under_the_key_of_nbformat_3(notebook):
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["input"] = cell.pop("source").splitlines(keepends=True)
+
+
+@edited("repaired", "Cells of the notebook were in an old format")
+def texts_under_the_keys_of_nbformat_1(notebook):
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["code"] = cell.pop("source")
+        else:
+            cell |= {"cell_type": "text", "text": cell.pop("source")}
+
+
 @edited("repaired", "was not stored as text")
 def source_of_wrong_types(notebook):
     for source in (7, {"a": 1}, ["a", None, 3], True):
@@ -599,6 +679,11 @@ def utf8_with_mark(handed):
     return handed.encode("utf-8-sig")
 
 
+@recoded("graded")
+def utf8_with_two_marks(handed):
+    return b"\xef\xbb\xbf" * 2 + handed.encode()
+
+
 @recoded("repaired", "UTF-16")
 def utf16(handed):
     return handed.encode("utf-16")
@@ -642,6 +727,21 @@ def trailing_commas(handed):
 @recoded("repaired", "the rest was ignored")
 def tail_of_an_older_version(handed):
     return (handed + handed[len(handed) // 2 :]).encode()
+
+
+@recoded("repaired", "Before the start of the notebook the file held something else")
+def header_of_a_mail_above(handed):
+    return b"Content-Type: application/json\r\n\r\n" + handed.encode()
+
+
+@recoded("repaired", "Before the start of the notebook", "After the end of the notebook")
+def pasted_as_a_block_of_code(handed):
+    return f"```json\n{handed}\n```\n".encode()
+
+
+@recoded("repaired", "Before the start of the notebook")
+def colour_of_a_terminal_above(handed):
+    return b"\x1b[0m\n" + handed.encode()
 
 
 @recoded("repaired", "merge conflict")
@@ -797,6 +897,55 @@ def ending_added_by_the_browser(folder, handed):
 @broken("repaired", ".json")
 def ending_changed_to_json(folder, handed):
     write(folder, handed, f"{folder.name}.json")
+
+
+@broken("repaired", ".ipynb.download", "taken all the same")
+def ending_added_while_downloading(folder, handed):
+    write(folder, handed, f"{folder.name}.ipynb.download")
+
+
+@broken("repaired", "is called Anna.ipynb.py")
+def ending_of_a_script_added(folder, handed):
+    write(folder, handed, "Anna.ipynb.py")
+
+
+@broken("repaired", "is called Anna.ipynb.txt", "UTF-16")
+def ending_added_by_an_editor_that_writes_utf16(folder, handed):
+    (folder / "Anna.ipynb.txt").write_bytes(handed.encode("utf-16"))
+
+
+@broken("repaired", "is called 02_indexing and not")
+def without_an_ending(folder, handed):
+    write(folder, handed, folder.name)
+    write(folder, '{"cells": 7}', "data.json")
+
+
+@broken("repaired", "taken all the same")
+def blank_after_the_ending(folder, handed):
+    write(folder, handed, f"{folder.name}.ipynb ")
+
+
+@broken("repaired", "02_indexing.ipynb.download was graded, not 02_indexing.ipynb (which cannot be read)")
+def right_name_empty_and_the_download_whole(folder, handed):
+    write(folder, "")
+    write(folder, handed, f"{folder.name}.ipynb.download")
+
+
+@broken("repaired", "taken all the same")
+def under_any_name_in_a_folder_called_like_the_notebook(folder, handed):
+    write(folder / f"{folder.name}.ipynb", handed, "contents")
+
+
+@broken("graded")
+def data_in_json_beside(folder, handed):
+    write(folder, handed)
+    write(folder, '{"cells": [{"cell_type": "code", "source": "1"}]}', "data.json")
+
+
+@broken("ungradable", "no notebook (.ipynb)", "Python script")
+def a_script_and_data_in_json(folder, handed):
+    write(folder, "import torch", f"{folder.name}.py")
+    write(folder, '{"cells": [{"cell_type": "code", "source": "1"}]}', "data.json")
 
 
 @broken("repaired", "2 notebooks", "was graded, not")
@@ -961,7 +1110,7 @@ def notebook_is_a_folder(folder, handed):
 
 @broken("ungradable", "02_indexing.ipynb is a folder")
 def notebook_is_a_folder_with_something_in_it(folder, handed):
-    write(folder / f"{folder.name}.ipynb", handed, "notebook.xml")
+    write(folder / f"{folder.name}.ipynb", "<notebook/>", "notebook.xml")
 
 
 @broken("graded")
@@ -1004,3 +1153,14 @@ def thousands_of_files(folder, handed):
     (folder / "many").mkdir()
     for number in range(2100):
         (folder / "many" / f"{number:05d}").touch()
+
+
+@broken("repaired", "was left out: it is a folder 8 folders deep")
+def folders_in_folders(folder, handed):
+    write(folder, handed)
+    write(folder, "x", "/".join("d" * 60) + "/x.txt")
+
+
+@broken("ungradable", "is a folder 8 folders deep", "no notebook in it")
+def notebook_far_down(folder, handed):
+    write(folder, handed, "/".join("d" * 12) + f"/{folder.name}.ipynb")

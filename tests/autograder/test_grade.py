@@ -70,6 +70,15 @@ ONE_BAD_CELL = {
 }
 
 
+def test_an_error_in_a_cell_that_answers_two_exercises_is_told_for_both(tiny, tiny_settings, handed_in):
+    notebook = json.loads(handed_in({KTH: "def every_kth(x, k)\n    pass\n\ndef even_numbers(n):\n    pass"}))
+    notebook["cells"] = [
+        cell for cell in notebook["cells"] if cell["metadata"].get("nbgrader", {}).get("grade_id") != EVEN
+    ]
+    report = grade_submission(Submission("ada", "10_tiny", json.dumps(notebook)), tiny, tiny_settings, seed=7)
+    assert all("Its cell did not run: SyntaxError" in messages(report)[exercise] for exercise in (KTH, EVEN))
+
+
 @pytest.mark.parametrize("name", ONE_BAD_CELL)
 def test_one_bad_cell_costs_its_own_exercise_only(graded, name):
     source, reason = ONE_BAD_CELL[name]

@@ -5,8 +5,10 @@ import io
 import json
 import sqlite3
 from dataclasses import replace
+from datetime import datetime
 
 import pytest
+from nbgrader.utils import parse_utc
 from rich.console import Console
 
 from autograder import gradebook, grading, ledger, release
@@ -53,6 +55,33 @@ def graded(settings, folder, regrade=False):
     errors = grading.grade_class(LECTURE, folder, settings, regrade=regrade, out=console, err=console)
     results = json.loads((settings.out / "report" / "results.json").read_text(encoding="utf-8"))
     return errors, text.getvalue(), {s["student"]: s for s in results["submissions"]}
+
+
+TIME = "2026-01-05 10:00:00 UTC"
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (TIME.encode(), TIME),
+        (b"2026-01-05T11:00:00+01:00\n", "2026-01-05T11:00:00+01:00\n"),
+        (TIME.encode("utf-16"), TIME + "\n"),
+        (TIME.encode("utf-16-be"), TIME + "\n"),
+        (TIME.encode("utf-8-sig"), TIME + "\n"),
+        (b"2026-W02-1T10:00", TIME + "\n"),
+        (TIME.encode() + b" " * 500 + b"tuesday", TIME + "\n"),
+        (b"0001-01-02T00:00:00", "0001-01-02T00:00:00"),
+        (b"next tuesday", None),
+        (b"2026-99-99", None),
+    ],
+)
+def test_the_time_of_a_hand_in_is_kept_as_nbgrader_can_read_it(tmp_path, given, kept):
+    path = tmp_path / "timestamp.txt"
+    path.write_bytes(given)
+    grading._put_time_right(path)
+    assert (path.read_text() if path.exists() else None) == kept
+    if kept and not kept.startswith("0001"):
+        assert parse_utc(path.read_text().strip()) == datetime(2026, 1, 5, 10)
 
 
 def auto_scores(settings):

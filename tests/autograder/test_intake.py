@@ -23,7 +23,9 @@ from .broken import (
     LECTURE,
     answers,
     checks,
+    code,
     grade_id,
+    index,
     setup,
     small_release,
     small_solution,
@@ -70,14 +72,25 @@ def test_there_are_many_kinds_of_broken_submissions():
     assert len(BROKEN) >= 60
 
 
+ABOUT_ANSWERS = {  # one that was never worked on is neither split nor found elsewhere, and nothing is lost with it
+    "split_answer",
+    "answer_in_a_cell_below_the_check",
+    "answer_in_a_cell_above_its_own",
+    "empty_answers_commented_and_doubled_around_the_real_one",
+    "empty_copy_of_an_answer_without_its_mark",
+    "all_answers_in_the_first",
+    "all_answers_in_a_new_cell_at_the_end",
+    "answers_that_changed_places",
+}
+
+
 @pytest.mark.parametrize("handed", [RELEASE, SOLUTION], ids=["released", "solved"])
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_submission_gets_its_state_and_its_sentences(name, handed, hand_in):
     broken = BROKEN[name]
     submission = hand_in(broken.make, handed)
     sentences = " ".join([*submission.repairs, submission.ungradable or ""])
-    # An answer that was never worked on is neither split nor found elsewhere, and nothing is lost with it.
-    if handed is SOLUTION or name not in ("split_answer", "answer_in_a_cell_below_the_check"):
+    if handed is SOLUTION or name not in ABOUT_ANSWERS:
         assert (state(submission), sentences) == (broken.state, sentences)
         assert all(words in sentences for words in broken.says), sentences
     assert all(sentence.endswith((".", ".)")) for sentence in submission.repairs), submission.repairs
@@ -185,6 +198,47 @@ def test_the_first_answer_that_was_worked_on_counts_and_the_others_still_run(han
     assert [id for id, _ in texts] == ["last_row", ""] and texts[1][1].endswith("# again")
 
 
+def test_checks_of_answers_in_one_cell_follow_it_in_their_order(hand_in):
+    submission = hand_in(BROKEN["all_answers_in_a_new_cell_at_the_end"].make)
+    assert [grade_id(cell) for cell in cells(submission)][-3:] == ["last_row", "check_last_row", "check_column"]
+    assert sum("def " in cell["source"] for cell in cells(submission)) == 1  # no stub is left that would undo it
+
+
+def test_checks_put_back_below_one_cell_stand_in_their_order(hand_in):
+    def change(notebook):
+        first, second = answers(notebook)
+        first["source"] += f"\n\n\n{second['source']}"
+        for cell in (second, *checks(notebook)):
+            notebook["cells"].remove(cell)
+
+    order = [grade_id(cell) for cell in cells(hand_in_edited(hand_in, change))]
+    at = order.index("last_row")
+    assert order[at : at + 3] == ["last_row", "check_last_row", "check_column"]
+
+
+def test_a_function_that_the_release_defines_itself_is_no_answer(tmp_path, limits):
+    """A lecture may show a first attempt under the name of the exercise."""
+
+    def with_demo(text):
+        def change(notebook):
+            demo = code("demo", "def last_row(x, k):\n    return x")
+            notebook["cells"].insert(index(notebook, setup(notebook)) + 1, demo)
+
+        return edit(text, change)
+
+    release = with_demo(RELEASE)
+    for name, handed in {"blank": release, "solved": with_demo(SOLUTION)}.items():
+        stripped = edit(handed, lambda notebook: [cell.update(metadata={}) for cell in notebook["cells"]])
+        for kind, text in {"marked": handed, "stripped": stripped}.items():
+            write(tmp_path / f"{name}-{kind}" / LECTURE, text, f"{LECTURE}.ipynb")
+    read_all = {f.student: read(f, LECTURE_RECORD, release, limits) for f in find(tmp_path, LECTURE)}
+    for name, submission in read_all.items():
+        wanted = release if name.startswith("blank") else SOLUTION
+        (answer,) = (c["source"] for c in cells(submission) if grade_id(c) == "last_row")
+        assert answer == answers(json.loads(wanted))[0]["source"], name
+    assert not read_all["blank-marked"].repairs and not read_all["solved-marked"].repairs
+
+
 def test_an_import_added_to_the_setup_cell_still_runs(hand_in):
     submission = hand_in(BROKEN["setup_with_an_import_added"].make)
     order = cells(submission)
@@ -235,6 +289,41 @@ def test_pictures_in_a_text_cell_are_kept(hand_in):
     assert order[0]["attachments"] == {"a.png": {"image/png": "iVBORw0KGgo="}}
 
 
+@pytest.mark.parametrize("kind", ["markdown", "code"])
+@pytest.mark.parametrize("deep", ["dicts", "lists"])
+def test_nothing_nested_deeply_and_no_half_of_a_pair_reaches_the_run(hand_in, deep, kind):
+    nest = {"dicts": lambda inner: {"\ud800": inner}, "lists": lambda inner: [inner]}[deep]
+    value = "\udfff"
+    for _ in range(600):
+        value = nest(value)
+
+    def change(notebook):
+        cell = code("own", "![a](attachment:a.png)") | {"cell_type": kind}
+        png = {
+            "a\ud800.png": {"image/png": ["iVBO\ud800", value], "text/\ud800": value},
+            "b": value,
+            "c": {"x": {"y": value}},
+        }
+        cell |= {"attachments": png, "outputs": [{"data": value}], "metadata": {"deep": value}, "id": value, "x": value}
+        marked = code("own-2", "2", grade=value, locked="\ud800", points=value)
+        marked["metadata"]["nbgrader"]["grade_id"] = "\ud800"
+        notebook["cells"] += [cell, marked, {"cell_type": value, "source": "3", "metadata": value}]
+        notebook["metadata"] = {"kernelspec": value, "language_info": {"name": value}}
+
+    submission = hand_in_edited(hand_in, change)
+    assert submission.ungradable is None
+    assert depth(json.loads(submission.notebook)) < 8
+    for sentence in (submission.notebook, *submission.repairs):
+        sentence.encode()
+    own = next(cell for cell in cells(submission) if "attachment:a.png" in cell["source"])
+    assert ("attachments" in own) == (kind == "markdown")
+
+
+def depth(value):
+    below = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return 1 + max(map(depth, below), default=0)
+
+
 def another_lecture(name):
     """The solved notebook of another lecture of the same make, with exercises of its own."""
     text = SOLUTION.replace(LECTURE, name).replace("last_row", "softmax").replace("column", "entropy")
@@ -251,6 +340,82 @@ def test_of_another_lectures_notebook_the_first_exercise_and_the_lecture_are_tol
         "None of the exercises of 02_indexing is in the notebook (it has softmax, which 02_indexing lacks, and it looks "
         "like 03_activations). Hand in the 02_indexing.ipynb that you worked on."
     )
+
+
+EMPTY_BESIDE_WORKED = [  # the untouched release, and the notebook that was worked on
+    (f"{LECTURE}.ipynb", f"{LECTURE} (1).ipynb"),
+    (f"{LECTURE}.ipynb", "my_work.ipynb"),
+    (f"{LECTURE}.ipynb", f"old/{LECTURE}.ipynb"),
+    (f"{LECTURE} (1).ipynb", f"{LECTURE}.ipynb"),
+    (f"{LECTURE}_original.ipynb", f"{LECTURE}_Anna.ipynb"),
+    ("a.ipynb", "b.ipynb"),
+    ("b.ipynb", "a.ipynb"),
+]
+
+
+@pytest.mark.parametrize("worked_is_newer", [True, False], ids=["newer", "older"])
+@pytest.mark.parametrize("answered", ["all", "one"])
+@pytest.mark.parametrize(("empty", "worked"), EMPTY_BESIDE_WORKED)
+def test_the_notebook_that_was_worked_on_counts_whatever_its_name_and_time(
+    hand_in, empty, worked, answered, worked_is_newer
+):
+    def one(notebook):
+        answers(notebook)[0]["source"] = answers(json.loads(SOLUTION))[0]["source"]
+        notebook["cells"] = [cell for cell in notebook["cells"] if cell["cell_type"] == "code" or grade_id(cell)]
+
+    def make(folder, handed, released):
+        os.utime(write(folder, edit(released, one) if answered == "one" else handed, worked), (2, 2))
+        os.utime(write(folder, released, empty), (1, 1) if worked_is_newer else (3, 3))
+
+    submission = hand_in(make)
+    assert "return x[-1, ::k]" in submission.notebook
+    said = f"There are 2 notebooks; {worked} was graded, not {empty} (in which nothing is answered)."
+    assert said in submission.repairs
+
+
+@pytest.mark.parametrize(
+    ("names", "graded"),
+    [
+        ((f"{LECTURE}.ipynb", "z.ipynb"), f"{LECTURE}.ipynb"),
+        (("z.ipynb", f"{LECTURE}.ipynb"), f"{LECTURE}.ipynb"),
+        (("a.ipynb", "z.ipynb"), "z.ipynb"),
+        (("z.ipynb", "a.ipynb"), "a.ipynb"),
+    ],
+)
+def test_of_notebooks_with_as_many_answers_the_name_counts_and_then_the_time(hand_in, names, graded):
+    def make(folder, handed, _):
+        for seconds, name in enumerate(names, start=1):
+            os.utime(write(folder, handed.replace("return y", f"return y  # {name}"), name), (seconds, seconds))
+
+    assert f"# {graded}" in hand_in(make).notebook
+
+
+def test_a_file_without_the_ending_counts_only_where_none_with_it_is_worked_on(hand_in):
+    def make(folder, handed, released):
+        write(folder, edit(handed, lambda notebook: answers(notebook)[1].update(answers(json.loads(released))[1])))
+        write(folder, handed, f"{LECTURE}.json")
+
+    submission = hand_in(make)
+    assert "return y" not in submission.notebook and not submission.repairs
+    assert f"{LECTURE}.json" in submission.files
+
+
+def test_of_notebooks_that_were_worked_on_the_one_with_more_answers_counts(hand_in):
+    def make(folder, handed, released):
+        write(folder, edit(handed, lambda notebook: answers(notebook)[1].update(answers(json.loads(released))[1])))
+        write(folder, handed, "z.ipynb")
+
+    assert "There are 2 notebooks; z.ipynb was graded, not 02_indexing.ipynb." in hand_in(make).repairs
+
+
+def test_last_years_release_with_other_docstrings_is_not_worked_on(hand_in):
+    def make(folder, handed, released):
+        write(
+            folder, released.replace("Every k-th element", "All k-th elements").replace("Column k", "The k-th column")
+        )
+        write(folder, handed, "z.ipynb")
+
+    assert "return y" in hand_in(make).notebook
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root makes devices")
@@ -304,6 +469,9 @@ def test_the_digest_tells_contents_and_names_apart(tmp_path, limits):
         (b"2024-01-02 03:04:05 UTC", "2024-01-02T03:04:05+00:00"),
         (b"2024-01-02 03:04:05.123456 UTC\n", "2024-01-02T03:04:05.123456+00:00"),
         (b"2024-01-02T03:04:05+02:00", "2024-01-02T01:04:05+00:00"),
+        ("2024-01-02 03:04:05 UTC".encode("utf-16"), "2024-01-02T03:04:05+00:00"),
+        ("2024-01-02 03:04:05.123456+02:00\r\n".encode("utf-16-le"), "2024-01-02T01:04:05.123456+00:00"),
+        (b"\xef\xbb\xbf2024-01-02 03:04:05", "2024-01-02T03:04:05+00:00"),
         (b"next tuesday", None),
         (b"\xff\xfe\0", None),
         (b"0001-01-01T00:00:00+23:00", None),
