@@ -20,7 +20,7 @@ from pathlib import Path
 
 from IPython.display import display
 
-from . import checks, probe, wire
+from . import checks, facts, probe, wire
 from .checks import VisibleChecks, WrittenAnswer
 from .compare import ASPECTS
 from .diagnosis import diagnose, given_text
@@ -106,7 +106,8 @@ class Checker:
         id = exercise.rules.id
         lines = {}
         failed = lambda case, error: lines.setdefault(case, _last_line(error, _spaces(function)))
-        seen = tuple(wire.read_seen(probe.answer(function, exercise.question, failed), exercise.reads))
+        answer = probe.answer(function, exercise.question, failed)
+        seen = tuple(wire.read_seen(facts.told(answer, exercise.question, exercise.facts)))
         found = diagnose(
             exercise.rules, exercise.expected, seen, _source(function), exercise.misconceptions, len(exercise.expected)
         )

@@ -15,7 +15,7 @@ from .properties import Property
 from .records import Seen
 
 FILE = "checks.json"
-FORMAT = 2  # of the file; another one is refused, for it was written by another version of this package
+FORMAT = 3  # of the file; another one is refused, for it was written by another version of this package
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class VisibleChecks:
         question: the visible cases, as a message.
         expected: what is expected on each.
         hidden: how many more cases run when graded.
-        reads: how files among the results are read, see wire.READERS.
+        facts: the text of what is told of a result in its place, see `facts`; "" where the result itself is judged.
     """
 
     rules: Rules
@@ -37,7 +37,7 @@ class VisibleChecks:
     misconceptions: tuple[Misconception, ...]
     hints: tuple[str, ...]
     hidden: int
-    reads: str = ""
+    facts: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,7 +106,7 @@ def _visible(e) -> VisibleChecks:
         tuple(Misconception(w["code"], w["message"], _seen(w["seen"]), w["breaks"]) for w in e["wrong"]),
         tuple(e["hints"]),
         e["hidden"],
-        e.get("reads", ""),
+        e.get("facts", ""),
     )
 
 

@@ -3,7 +3,7 @@
 import base64
 import json
 
-from . import checks, judge, probe, wire
+from . import checks, facts, judge, probe, wire
 from .exercises import Lecture
 
 
@@ -35,7 +35,7 @@ def _exercise(exercise):
         "forbidden": list(exercise.forbidden),
         "hints": list(exercise.hints),
         "hidden": len(exercise.all_cases(1)),
-        **({"reads": exercise.reads} if exercise.reads else {}),
+        **({"facts": exercise.facts_text} if exercise.teller else {}),
         "question": _text(asked.message),
         "expected": _answer(exercise.function, asked),
         "wrong": [
@@ -51,7 +51,8 @@ def _exercise(exercise):
 
 
 def _answer(function, asked):
-    return _text(wire.without_times(probe.answer(function, asked.message), asked.exercise.reads))
+    answer = probe.answer(function, asked.message)
+    return _text(wire.without_times(facts.told(answer, asked.message, asked.exercise.facts_text)))
 
 
 def _text(message: bytes) -> str:

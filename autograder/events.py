@@ -15,6 +15,8 @@ from google.protobuf.message import DecodeError
 from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.graph_pb2 import GraphDef
 
+from .records import SeenObject
+
 MAX_BYTES = 1 << 20  # of all files of a run
 MAX_EVENTS = 10_000
 MAX_NODES = 2_000  # of a graph; and four times as many edges
@@ -23,6 +25,20 @@ MAX_TEXT = 80  # characters of a name or of a constant
 
 class Damaged(ValueError):
     """Bytes that are no event file; the text says in which way."""
+
+
+def runs(files: dict[str, list[bytes]]) -> dict:
+    """What the event files of each run hold (see `run`), by its folder; where they are damaged, in which way."""
+    return {folder: _run_or_damage(contents) for folder, contents in files.items()}
+
+
+def _run_or_damage(contents):
+    try:
+        if not isinstance(contents, list) or not all(isinstance(content, bytes) for content in contents):
+            raise Damaged(f"more than {MAX_BYTES} bytes")  # what is too large was not sent
+        return run(contents)
+    except Damaged as error:
+        return SeenObject(f"damaged file: {error}", f"a damaged file: {error}")
 
 
 def run(files: list[bytes]) -> dict:

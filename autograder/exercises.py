@@ -127,13 +127,14 @@ class Exercise:
         homework: whether it is meant for home; the others are worked on in class.
         properties: what counts besides value, shape, dtype, errors and the inputs after the call.
         driver: how the student's function is called on a case, `driver(function, *case)`; None for `function(*case)`.
-            Its text is sent to the student's process, so it stands alone, too.
+            Its text is sent to the student's process, so it stands alone, too. It calls and sends back what came, and judges
+            nothing: there, whatever it compares and counts can be patched.
+        teller: what is told of a result in its place, `teller(result, *case)`; None where the result itself is judged. It runs
+            outside of the student's process, see `facts`, and its text is released: it stands alone, too.
         gradient: whether gradients with respect to inputs that require them are observed.
         visible: how many of the cases made from VISIBLE_SEED the student sees.
         tolerance: (rtol, atol) for floating point values; None for the default of the dtype.
         forbidden: names that the student's code may not use (read from its AST).
-        reads: how files that the driver sends back, as lists of bytes, are read outside of the student's process, a key of
-            wire.READERS; then operations are not counted. "" where there are none.
         written: the answer is prose, graded by hand; `model_answer` and `rubric` are for those who grade.
         few_wrong, few_right: why there are fewer than five wrong or two right answers, where the task leaves no room.
     """
@@ -152,13 +153,13 @@ class Exercise:
     visible: int = 5
     tolerance: tuple[float, float] | None = None
     forbidden: tuple[str, ...] = ()
-    reads: str = ""
     written: bool = False
     model_answer: str = ""
     rubric: str = ""
     few_wrong: str = ""
     few_right: str = ""
     driver: Callable | None = None
+    teller: Callable | None = None
     case_source: Callable[[Rng], Iterator[tuple]] | None = None
     wrong_answers: list[WrongAnswer] = field(default_factory=list)
     right_answers: list[Callable] = field(default_factory=list)
@@ -179,6 +180,16 @@ class Exercise:
             return tuple(inspect.signature(self.driver).parameters)[1:]
         return tuple(inspect.signature(self.function).parameters)
 
+    @property
+    def driver_text(self) -> str:
+        """The driver as the text of a function `driver`, "" where there is none."""
+        return standalone_text(self.driver, "driver") if self.driver else ""
+
+    @property
+    def facts_text(self) -> str:
+        """The teller as the text of a function `facts`, "" where there is none."""
+        return standalone_text(self.teller, "facts") if self.teller else ""
+
     def __call__(self, *args, **kwargs):
         return self.function(*args, **kwargs)
 
@@ -191,6 +202,14 @@ class Exercise:
         """Label `driver(function, *case)` as the way the student's function is called."""
         self.driver = driver
         return driver
+
+    def facts(self, teller: Callable):
+        """Label `teller(result, *case)` as what is told of a result in its place: the facts about it that are judged.
+
+        It gets plain values of any kind, shape, dtype and size: look at these before computing or iterating.
+        """
+        self.teller = teller
+        return teller
 
     def wrong(self, code: str, message: str, sample: str = ""):
         """Label a function as a wrong answer of this exercise."""

@@ -8,9 +8,10 @@ import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from . import probe, wire
+from . import facts, probe, wire
 from .compare import ASPECTS
 from .diagnosis import Diagnosis, Misconception, Rules, construct, diagnose, given_text, kinds_text
+from .errors import CourseError
 from .exercises import VISIBLE_SEED, Exercise, standalone_text
 from .properties import COUNTED
 from .records import FAILURES, Answers, Probe, Reply, Seen, Verdict
@@ -60,10 +61,10 @@ def _message(exercise, cases, device="cpu", threads=0, hidden=None):
         exercise.arguments,
         seed=VISIBLE_SEED,
         hidden=hidden,
-        driver=standalone_text(exercise.driver, "driver") if exercise.driver else "",
+        driver=exercise.driver_text,
         gradient=exercise.gradient,
         fake_cuda=_fakes_a_gpu(exercise),
-        count=not exercise.reads and any(wanted.name in COUNTED for wanted in exercise.properties),
+        count=any(wanted.name in COUNTED for wanted in exercise.properties),
         device=device,
         threads=threads,
     )
@@ -78,9 +79,9 @@ def rules(exercise: Exercise) -> Rules:
     return Rules(exercise.id, exercise.arguments, exercise.properties, exercise.tolerance, exercise.forbidden)
 
 
-def seen_by(function, message: bytes, reads: str = "", first: int = 0) -> tuple[Seen, ...]:
+def seen_by(function, message: bytes, facts_text: str = "", first: int = 0) -> tuple[Seen, ...]:
     """What `function` does on the cases of a question from the `first` on, in this process: for functions that are trusted."""
-    return tuple(wire.read_seen(probe.answer(function, message, first=first), reads))
+    return tuple(wire.read_seen(facts.told(probe.answer(function, message, first=first), message, facts_text, first)))
 
 
 def expected(asked: Question, function) -> tuple[Seen, ...]:
@@ -90,12 +91,15 @@ def expected(asked: Question, function) -> tuple[Seen, ...]:
     """
     exercise = asked.exercise
     shown = _on_visible_cases(exercise, function, asked.device)
-    return shown + seen_by(function, asked.message, exercise.reads, first=asked.visible)
+    seen = shown + seen_by(function, asked.message, exercise.facts_text, first=asked.visible)
+    if function is exercise.function and (fault := next(filter(None, map(facts.fault, seen)), "")):
+        raise CourseError(f"{exercise.id}: its facts fail on its reference: {fault}")
+    return seen
 
 
 @functools.lru_cache(maxsize=1024)
 def _on_visible_cases(exercise: Exercise, function, device: str) -> tuple[Seen, ...]:
-    return seen_by(function, _message(exercise, exercise.visible_cases(), device, threads=1), exercise.reads)
+    return seen_by(function, _message(exercise, exercise.visible_cases(), device, threads=1), exercise.facts_text)
 
 
 def misconceptions(asked: Question) -> Iterator[Misconception]:
@@ -120,7 +124,8 @@ def answers(asked: Question, reply: Reply) -> Answers:
     """What came back for a question, read; never an exception."""
     if reply.data is None:
         return Answers(asked.exercise.id, failure=_absence(asked.exercise.id, reply))
-    return wire.read_answers(asked.exercise.id, reply.data, asked.cases, asked.exercise.reads)
+    told = functools.partial(facts.told, question=asked.message, text=asked.exercise.facts_text)
+    return wire.read_answers(asked.exercise.id, reply.data, asked.cases, told)
 
 
 def _absence(id: str, reply: Reply) -> str:

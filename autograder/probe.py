@@ -276,7 +276,8 @@ def on_fake_cuda(function, arguments: dict, driver=None) -> dict | None:
 class Pack:
     """Turns values into nodes and collects their tensors; one a message."""
 
-    def __init__(self):
+    def __init__(self, prefix="t"):
+        self.prefix = prefix  # of the tensors' names
         self.tensors = {}
         self.nodes = 0
         self.bytes = 0
@@ -394,7 +395,7 @@ class Pack:
         value = t.detach().resolve_conj().resolve_neg().cpu().contiguous()
         if value.is_complex():
             value = torch.view_as_real(value)
-        key = f"t{len(self.tensors)}"
+        key = f"{self.prefix}{len(self.tensors)}"
         self.tensors[key] = value.clone()  # as it is now: what shares its memory may change it
         node["value"] = key
 

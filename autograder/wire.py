@@ -6,6 +6,7 @@ value, `Unreadable`, not an accident.
 """
 
 import base64
+import contextlib
 import functools
 import inspect
 import json
@@ -19,7 +20,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load
 
-from . import events, fake_gpu, probe
+from . import fake_gpu, probe
 from .records import Answers, Raised, Seen, SeenAxes, SeenFigure, SeenLine, SeenObject, SeenTensor
 
 MAX_MESSAGE = 64 << 20  # bytes
@@ -80,10 +81,16 @@ def without_driver(question: bytes) -> bytes:
     return _message(tensors, {**meta, "driver": "", "fake_cuda": False})
 
 
-def without_times(answer: bytes, reads: str = "") -> bytes:
-    """The same answer with every duration 0, no address and its files read, so that equal behaviour gives equal bytes."""
+def cases(question: bytes) -> list[tuple]:
+    """The cases of a question as values, their tensors on the CPU."""
+    meta, tensors = probe.unpack(question)
+    return [probe.build({"tuple": _on("cpu", case)}, tensors, {}) for case in meta["cases"]]
+
+
+def without_times(answer: bytes) -> bytes:
+    """The same answer with every duration 0 and no address, so that equal behaviour gives equal bytes."""
     meta, tensors = probe.unpack(answer)
-    seen = [{**_files_read(case, reads), "seconds": 0.0} for case in meta["seen"]]
+    seen = [{**case, "seconds": 0.0} for case in meta["seen"]]
     return probe.packed(tensors, ADDRESS.sub("", json.dumps({"seen": seen})))
 
 
@@ -211,10 +218,14 @@ def _tensor_node(t, tensors, storages):
 # ---- answers --------------------------------------------------------------------------------------------------------
 
 
-def read_answers(exercise: str, message: bytes, cases: int, reads: str = "") -> Answers:
-    """The Answers in a message of a student's process; one whose form is wrong has a `failure` and nothing else."""
+def read_answers(exercise: str, message: bytes, cases: int, told=lambda message: message) -> Answers:
+    """The Answers in a message of a student's process; one whose form is wrong has a `failure` and nothing else.
+
+    Args:
+        told: puts what is told of the results in their place, see `facts`.
+    """
     try:
-        seen = read_seen(message, reads)
+        seen = read_seen(told(message))
         if len(seen) != cases:
             raise Unreadable(f"it answers {len(seen)} cases where {cases} were asked")
     except Unreadable as error:
@@ -222,17 +233,22 @@ def read_answers(exercise: str, message: bytes, cases: int, reads: str = "") -> 
     return Answers(exercise, tuple(seen))
 
 
-def read_seen(message: bytes, reads: str = "") -> list[Seen]:
+def read_seen(message: bytes) -> list[Seen]:
     """One Seen for each case that a message answers.
 
-    Args:
-        reads: a key of READERS, for the files in it; "" leaves bytes as they are.
     Raises:
         Unreadable: the message does not follow the format, or is larger than MAX_MESSAGE bytes.
     """
+    with reading():
+        meta, tensors = opened(message)
+        return [_seen(case, tensors) for case in meta["seen"]]
+
+
+@contextlib.contextmanager
+def reading():
+    """What goes wrong meanwhile is Unreadable."""
     try:
-        meta, tensors = _read(message)
-        return [_seen(_files_read(case, reads), tensors) for case in meta["seen"]]
+        yield
     except Unreadable:
         raise
     except RecursionError:
@@ -247,11 +263,12 @@ def whole(question: bytes) -> bytes:
     Raises:
         ValueError, KeyError, TypeError: it does not follow the format.
     """
-    _read(question)
+    opened(question)
     return question
 
 
-def _read(message):
+def opened(message: bytes) -> tuple[dict, dict]:
+    """The metadata and the tensors of a message that may be hostile."""
     if len(message) > MAX_MESSAGE:
         raise Unreadable(f"it has {len(message)} bytes; at most {MAX_MESSAGE} are accepted")
     if len(message) < 8:
@@ -265,34 +282,6 @@ def _read(message):
     except SafetensorError as error:
         raise Unreadable("its tensors are malformed") from error
     return json.loads(header["__metadata__"]["tree"]), tensors
-
-
-READERS = {
-    "event_files": events.run
-}  # how a list of files' bytes becomes plain data; each raises ValueError on hostile ones
-
-
-def _files_read(case, reads):
-    """A case with every list of bytes in its result replaced by what these files hold."""
-    return {**case, "result": _read_lists(case["result"], READERS[reads])} if reads else case
-
-
-def _read_lists(node, reader):
-    if isinstance(node, list):
-        return [_read_lists(item, reader) for item in node]
-    if not isinstance(node, dict):
-        return node
-    files = node.get("list")
-    if not (
-        isinstance(files, list) and files and all(isinstance(item, dict) and list(item) == ["bytes"] for item in files)
-    ):
-        return {key: _read_lists(item, reader) for key, item in node.items()}
-    try:
-        return probe.Pack().describe(
-            reader([base64.b64decode(_string(item["bytes"]), validate=True) for item in files])
-        )
-    except ValueError as error:
-        return {"object": {"type": f"damaged file: {error}", "text": f"a damaged file: {error}"}}
 
 
 def _seen(case, tensors) -> Seen:
@@ -326,6 +315,11 @@ def _fake(node):
         "message": _string(node["message"]),
         "devices": _strings(node["devices"]),
     }
+
+
+def value(node, tensors) -> Any:
+    """What a node stands for, as in a Seen."""
+    return _tree(node, tensors)
 
 
 def _tree(node, tensors) -> Any:

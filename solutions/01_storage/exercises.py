@@ -1884,12 +1884,47 @@ def _(function, statements, values, threads, seconds):
             slow = 20 if self.blocks == 1 else 3 if self.blocks % 7 == 0 else 1 + self.blocks % 3 / 100
             return number * self.cost * slow
 
-    def seen(answer):
-        facts = ("is a Measurement", "statement", "threads", "several times", "measured long enough", "median", "iqr")
+    def sent(answer):
+        m = answer.get("measurement") if isinstance(answer, dict) else None
+        if not isinstance(m, benchmark.Measurement):
+            return answer
+        return answer | {"measurement": [m.task_spec.stmt, m.num_threads, m.number_per_run, m.raw_times]}
+
+    usual, benchmark.Timer._timer_cls = benchmark.Timer._timer_cls, Clock
+    try:
+        answers = function(statements, values, threads, seconds)
+    finally:
+        benchmark.Timer._timer_cls = usual
+    return [sent(answer) for answer in answers] if isinstance(answers, (list, tuple)) else answers
+
+
+@fair_timings.facts
+def _(answers, statements, values, threads, seconds):
+    from torch.utils.benchmark import Measurement, TaskSpec
+
+    facts = ("is a Measurement", "statement", "threads", "several times", "measured long enough", "median", "iqr")
+
+    def measured(sent):
+        """The Measurement that was sent; None where its times are none that the driver's clock can have told."""
+        if not isinstance(sent, list) or len(sent) != 4:
+            return None
+        statement, threads, number, times = sent
+        kinds = isinstance(statement, str) and type(threads) is int and type(number) is int and type(times) is list
+        if not kinds or not 0 < number < 1 << 60 or not 0 < len(times) < 100_000:
+            return None
+        block = number * 1e-3 * (5 + len(statement))
+        slow = lambda time: type(time) is float and any(abs(time / block - n) < 1e-6 for n in (1, 1.01, 1.02, 3, 20))
+        return (
+            Measurement(number, times, TaskSpec(statement, "pass", num_threads=threads))
+            if all(map(slow, times))
+            else None
+        )
+
+    def told(answer):
         if not isinstance(answer, dict):
             return answer
-        m = answer.get("measurement")
-        if not isinstance(m, benchmark.Measurement):
+        m = measured(answer.get("measurement"))
+        if m is None:
             return dict.fromkeys(facts, False)
         found = (m.task_spec.stmt, m.num_threads, len(m.raw_times) > 1, sum(m.raw_times) > 0.99 * seconds)
         return dict(
@@ -1901,12 +1936,7 @@ def _(function, statements, values, threads, seconds):
         near = isinstance(value, (int, float)) and abs(value - right) <= 1e-9  # seconds; one run takes 10 ms here
         return f"the {name}" if near else "another number"
 
-    usual, benchmark.Timer._timer_cls = benchmark.Timer._timer_cls, Clock
-    try:
-        answers = function(statements, values, threads, seconds)
-    finally:
-        benchmark.Timer._timer_cls = usual
-    return [seen(answer) for answer in answers] if isinstance(answers, (list, tuple)) else answers
+    return [told(answer) for answer in answers] if isinstance(answers, (list, tuple)) else answers
 
 
 @fair_timings.cases

@@ -1172,8 +1172,14 @@ def _(MyReLU, x):
         "module": module(x),
         "functional": MyReLU.functional(x),
         "in Sequential": torch.nn.Sequential(MyReLU(), torch.nn.Flatten(0))(x),
-        "entries of state_dict": len(module.state_dict()),
+        "state_dict": list(module.state_dict()),
     }
+
+
+@MyReLU.facts
+def _(result, x):
+    entries = len(result.pop("state_dict"))
+    return result | {"entries of state_dict": entries}
 
 
 @MyReLU.cases
@@ -1464,16 +1470,16 @@ def counter_example(claim, n):
     return torch.tensor(first + [0] * (n - 2), dtype=torch.float64)
 
 
-@counter_example.call
-def _(counter_example, claim, n):
+@counter_example.facts
+def _(x, claim, n):
     import torch
 
-    x = counter_example(claim, n)
     given = isinstance(x, torch.Tensor)
+    floats = given and x.layout == torch.strided and x.is_floating_point()
     facts = {
         "a tensor": given or x,
         "shape": tuple(x.shape) if given else None,
-        "finite floats": given and x.is_floating_point() and bool(x.isfinite().all()),
+        "finite floats": floats and bool(x.isfinite().all()),
         "finite results": False,
         "the claim fails": False,
     }
@@ -2223,13 +2229,20 @@ def entropy(logits, temperature):
 
 @entropy.call
 def _(entropy, logits, temperature):
-    import torch
-
     cool = entropy(logits, temperature)
     if temperature <= 0:  # legal for nobody: what came is told as it is
         return cool
-    warm = entropy(logits, 2 * temperature)
-    compared = isinstance(cool, torch.Tensor) and isinstance(warm, torch.Tensor)
+    return cool, entropy(logits, 2 * temperature)
+
+
+@entropy.facts
+def _(result, logits, temperature):
+    import torch
+
+    if temperature <= 0 or not isinstance(result, tuple):
+        return result
+    cool, warm = result
+    compared = isinstance(cool, torch.Tensor) and isinstance(warm, torch.Tensor) and cool.shape == warm.shape
     grows = compared and bool((warm >= cool - 1e-5).all())
     return {"entropy": cool, "grows with the temperature": grows}
 

@@ -507,16 +507,25 @@ def _(quotients, x, divisor):
     import torch
 
     found = quotients(x, divisor)
-    three = isinstance(found, (tuple, list)) and len(found) == 3
 
     def slope(t):
         if not isinstance(t, torch.Tensor) or not t.requires_grad:
             return None
         return torch.autograd.grad(t.sum(), x, retain_graph=True, allow_unused=True)[0]
 
+    return found, [slope(t) for t in found] if isinstance(found, (tuple, list)) and len(found) == 3 else None
+
+
+@quotients.facts
+def _(result, x, divisor):
+    if not isinstance(result, tuple):
+        return result
+    found, slopes = result
+    three = isinstance(found, (tuple, list)) and len(found) == 3 and isinstance(slopes, list)
     told = {"three results (indexed, safe, masked)": three or found}
-    for name, t in zip(("indexed", "safe", "masked"), found if three else (None, None, None), strict=True):
-        told[name], told[f"gradient of x by {name}"] = t, slope(t)
+    given, slopes = (found, slopes) if three else ((None, None, None), (None, None, None))
+    for name, t, slope in zip(("indexed", "safe", "masked"), given, slopes, strict=True):
+        told[name], told[f"gradient of x by {name}"] = t, slope
     return told
 
 
@@ -1077,12 +1086,12 @@ def mean_and_variance(x, mask, dim):
     return mean.squeeze(dim), variance.squeeze(dim), (n > 0).squeeze(dim)
 
 
-@mean_and_variance.call
-def _(mean_and_variance, x, mask, dim):
+@mean_and_variance.facts
+def _(found, x, mask, dim):
     import torch
 
-    found = mean_and_variance(x, mask, dim)
-    if not isinstance(found, (tuple, list)) or len(found) != 3 or not all(type(t) is torch.Tensor for t in found):
+    three = isinstance(found, (tuple, list)) and len(found) == 3
+    if not three or not all(isinstance(t, torch.Tensor) and t.layout == torch.strided for t in found):
         return found
     mean, variance, defined = found
     if defined.dtype != torch.bool or not mean.shape == variance.shape == defined.shape:

@@ -15,7 +15,7 @@ from tensorboard.compat.proto.event_pb2 import Event
 from tensorboard.compat.proto.graph_pb2 import GraphDef
 from torch.utils.tensorboard import SummaryWriter
 
-from autograder import compare, events, probe, tensorboard, wire
+from autograder import compare, events, facts, probe, tensorboard, wire
 from autograder.errors import UsageError
 from autograder.exercises import exercise, standalone_text
 from autograder.judge import answers, question, seen_by, verdict
@@ -171,7 +171,7 @@ def test_a_flipped_byte_of_a_true_file_is_read_or_damaged(data):
 # ---- from the student's process to a verdict ------------------------------------------------------------------------
 
 
-@exercise("1.1", points=1, minutes=1, stars=1, reads="event_files", hints=["a", "b", "c"])
+@exercise("1.1", points=1, minutes=1, stars=1, hints=["a", "b", "c"])
 def wave(x, folder):
     from autograder.tensorboard import log_graph
 
@@ -192,16 +192,24 @@ def _(wave, x):
         return {"run": [path.read_bytes() for path in pathlib.Path(place).rglob("*tfevents*")]}
 
 
+@wave.facts
+def _(result, x):
+    from autograder.events import runs
+
+    return runs(result)
+
+
 @wave.cases
 def _(rng):
     yield (rng.normal(2, 3),)
 
 
 def judged(files):
-    """The verdict on an answer that sends these files."""
+    """The verdict on an answer that sends these files: bytes, or the text in their place."""
     asked = question(wave, 5)
     meta, tensors = probe.unpack(probe.answer(lambda x, folder: None, asked.message))
-    node = {"dict": [["run", {"list": [{"bytes": base64.b64encode(file).decode()} for file in files]}]]}
+    texts = [file if isinstance(file, str) else base64.b64encode(file).decode() for file in files]
+    node = {"dict": [["run", {"list": [{"bytes": text} for text in texts]}]]}
     for case in meta["seen"]:
         case["result"] = node
     given = answers(asked, Reply("wave", wire._message(tensors, {"seen": meta["seen"]})))
@@ -212,7 +220,7 @@ def test_a_right_file_scores_and_its_reference_is_read_the_same_way():
     asked = question(wave, 5)
     given = answers(asked, Reply("wave", probe.answer(wave.function, asked.message)))
     assert verdict(asked, given, [standalone_text(wave.function, "wave")]).score == 1
-    assert seen_by(wave.function, asked.message, "event_files")[0].result["run"]["graphs"] == [WAVE]
+    assert seen_by(wave.function, asked.message, wave.facts_text)[0].result["run"]["graphs"] == [WAVE]
 
 
 @pytest.mark.parametrize("name", DAMAGED)
@@ -222,19 +230,19 @@ def test_a_hostile_file_costs_its_points_and_says_why(name):
     assert found.score == 0 and "damaged file" in found.message and reason in found.message
 
 
-def test_bytes_that_are_no_base64_are_damaged_and_no_accident():
-    node = {"dict": [["run", {"list": [{"bytes": "§"}]}]]}
-    read = wire._read_lists(node, events.run)
-    assert list(read["dict"][0][1]) == ["object"]
+def test_bytes_that_are_no_base64_are_no_accident():
+    assert "unreadable" in judged(["§"]).message
 
 
-def test_bytes_outside_of_a_list_stay_bytes():
-    assert wire._read_lists({"tuple": [{"bytes": "AA=="}]}, events.run) == {"tuple": [{"bytes": "AA=="}]}
+@pytest.mark.parametrize("files", [[None], b"a", [SeenObject("bytes", "9 bytes, which are more than is accepted")], 3])
+def test_files_that_did_not_come_are_damaged(files):
+    assert events.runs({"run": files})["run"].type.startswith("damaged file")
 
 
 def test_stored_results_hold_what_the_files_say_and_no_time_of_day():
     asked = question(wave, 5)
-    first, second = (wire.without_times(probe.answer(wave.function, asked.message), "event_files") for _ in range(2))
+    answers = (probe.answer(wave.function, asked.message) for _ in range(2))
+    first, second = (wire.without_times(facts.told(answer, asked.message, wave.facts_text)) for answer in answers)
     assert first == second
     assert wire.read_seen(first)[0].result["run"]["graphs"] == [WAVE]
 

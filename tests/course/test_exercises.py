@@ -69,11 +69,10 @@ NEEDS_NUMPY = {  # exercises in which NumPy reads what lies on a GPU, and why th
 def faults_on_a_gpu(exercise, answers):
     """What is raised on a pretended GPU by answers that run on the CPU, and where their results lie instead of there."""
     cases = exercise.visible_cases()
-    driver = standalone_text(exercise.driver, "driver") if exercise.driver else ""
-    message = wire.pack_question(cases, exercise.arguments, driver=driver, fake_cuda=True, count=False)
+    message = wire.pack_question(cases, exercise.arguments, driver=exercise.driver_text, fake_cuda=True, count=False)
     devices = ["cuda"] if any(fake_gpu.leaves(list(case)) for case in cases) else ["cpu"]
     for answer in answers:
-        for seen in judge.seen_by(answer, message, exercise.reads):
+        for seen in judge.seen_by(answer, message, exercise.facts_text):
             if not seen.raised and (seen.fake_cuda["raised"] or not set(seen.fake_cuda["devices"]) <= set(devices)):
                 yield seen.fake_cuda["message"] or f"a result on {seen.fake_cuda['devices']}"
 

@@ -10,8 +10,8 @@ import torch.masked
 import torch.nn.functional as F
 
 import maskedtensor_ref
-from autograder import judge, probe, wire
-from autograder.exercises import VISIBLE_SEED, load_lecture, standalone_text
+from autograder import judge, wire
+from autograder.exercises import VISIBLE_SEED, load_lecture
 from maskedtensor_ref import as_masked_tensor, masked_tensor
 from maskedtensor_ref.differences import DIFFERENCES
 
@@ -231,9 +231,8 @@ DANGEROUS = (NAN, INF, -INF, 1e30)
 
 
 def seen(exercise, function, case):
-    driver = standalone_text(exercise.driver, "driver") if exercise.driver else ""
-    message = wire.pack_question([case], exercise.arguments, driver=driver, gradient=exercise.gradient)
-    return wire.read_seen(probe.answer(function, message))[0]
+    message = wire.pack_question([case], exercise.arguments, driver=exercise.driver_text, gradient=exercise.gradient)
+    return judge.seen_by(function, message, exercise.facts_text)[0]
 
 
 def poison_found(exercise, function):
