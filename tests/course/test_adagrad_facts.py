@@ -304,7 +304,7 @@ def test_a_tensor_of_the_size_of_the_parameter_is_noticed_in_a_visible_case(id):
         LECTURE[id](param, state_sum, grad, lr, eps)
 
     asked = judge.visible_question(LECTURE[id])
-    given = judge.verdict(asked, judge.Answers(id, judge.seen_by(wasteful, asked.message)), [])
+    given = judge.verdict(asked, judge.Answers(id, judge.seen_by(wasteful, asked.message, LECTURE[id].facts_text)), [])
     assert given.score == 0 and "bytes of new memory" in given.message
 
 
