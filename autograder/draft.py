@@ -48,6 +48,7 @@ CONFLICT_MARKS = {"<<<<<<<": ("ours",), "|||||||": (), "=======": ("theirs",), "
 STRING_OR_COMMA = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|,(?=\s*+[\]}])', re.S)
 MARK = "\ufeff"  # of the byte order; some tools write one more
 SURROGATE = re.compile("[\ud800-\udfff]")
+OTHER_LANGUAGE = re.compile(r"\s*%%(?!time|capture)")  # at the start of a cell: what follows is not run as Python here
 OTHER_KERNELS = re.compile(
     r"^(ir|julia|xcpp|javascript|java|octave|matlab|sas|bash|stata|rust|scala|ijavascript)\b", re.I
 )
@@ -121,8 +122,8 @@ def syntax(source: str) -> AST | None:
 
 def syntax_error(source: str) -> str:
     """Why a cell's text is not valid Python, with the line; "" when it is."""
-    if re.match(r"\s*%%(?!time|capture)", source):
-        return ""  # the cell is in another language
+    if OTHER_LANGUAGE.match(source):
+        return ""
     error = _parsed(source)[1]
     where = f"line {error.lineno}: " if isinstance(error, SyntaxError) and error.lineno else ""
     return f"{where}{getattr(error, 'msg', error)}" if error is not None else ""

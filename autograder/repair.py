@@ -14,7 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from .draft import Cell, lines, syntax
+from .draft import OTHER_LANGUAGE, Cell, lines, syntax
 from .errors import CourseError
 
 MOST_PARTS = 4  # of one split cell
@@ -436,6 +436,7 @@ def _answers_elsewhere(place: Place, marked: Marked, release: Release) -> bool:
     return (
         place.cell.kind == "code"
         and defines(source, marked.exercise)
+        and not OTHER_LANGUAGE.match(source)
         and _plain(source) not in release.sources
         and _answers(source, marked)
     )

@@ -239,6 +239,15 @@ def test_a_function_that_the_release_defines_itself_is_no_answer(tmp_path, limit
     assert not read_all["blank-marked"].repairs and not read_all["solved-marked"].repairs
 
 
+def test_a_file_that_a_cell_writes_is_no_answer(hand_in):
+    def change(notebook):
+        answer = answers(notebook)[0]
+        notebook["cells"].append(code("own", "%%writefile helper.py\n" + answer["source"]))
+        answer["source"] = answers(json.loads(RELEASE))[0]["source"]
+
+    assert not hand_in_edited(hand_in, change).repairs
+
+
 def test_an_import_added_to_the_setup_cell_still_runs(hand_in):
     submission = hand_in(BROKEN["setup_with_an_import_added"].make)
     order = cells(submission)
