@@ -192,8 +192,13 @@ def collect(
 
     settings = load_settings(out=out_folder)
     load_lecture(lecture, settings.solutions)
-    for row in archives.collect(archive, lecture, settings, lms=lms, dry_run=dry_run):
+    rows = archives.collect(archive, lecture, settings, lms=lms, dry_run=dry_run)
+    for row in rows:
         out.print(_escaped(str(row)), soft_wrap=True, highlight=False)
+    if lost := sorted({row.student for row in rows if row.lost}):
+        told = f"Not unpacked: what {', '.join(lost)} handed in. Nobody loses points for it: {archives.AGAIN}."
+        err.print(told, style="yellow", markup=False, soft_wrap=True, highlight=False)
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.prompt import Confirm
 
-from . import export, farm, gradebook, intake, kernels, ledger, report, sandbox
+from . import archive, export, farm, gradebook, intake, kernels, ledger, report, sandbox
 from .database import kept_open, shown_url
 from .errors import CourseError, EngineError, UsageError
 from .exercises import Lecture, lecture_names, load_lecture
@@ -103,20 +103,30 @@ class _Walk:
         self.released, self.found, self.regrade = released, found, regrade
         self.keys: dict[str, tuple[str, str]] = {}  # student: (key, attempt) of what is under way
         self.below = ledger.foundations(lecture)
+        self.seeds = book.seeds()
+        self.lost = {student: who.lost for student, who in identities(settings.out, lecture.name).items() if who.lost}
         self.kept = 0
         self.unread: list[Report] = []  # folders that could not be read now
 
     def through(self, bar: Progress) -> None:
         task = bar.add_task(self.lecture.name, total=len(self.found))
-        todo = self.changed(lambda: bar.advance(task))
-        graded = farm.graded(grade_submission, todo, self.lecture, self.settings, self.run.seed, warm=kernels.warmed)
-        with contextlib.closing(graded):
-            for done in graded:
-                key, attempt = self.keys.pop(done.student)
-                self.keep(done, key, attempt)
-                bar.advance(task)
+        groups: dict[int, list[Found]] = {}  # one, unless --seed was another one in between
+        for folder in self.found:
+            groups.setdefault(self.seed(folder.student), []).append(folder)
+        for seed, folders in groups.items():
+            todo = self.changed(folders, seed, lambda: bar.advance(task))
+            graded = farm.graded(grade_submission, todo, self.lecture, self.settings, seed, warm=kernels.warmed)
+            with contextlib.closing(graded):
+                for done in graded:
+                    key, attempt = self.keys.pop(done.student)
+                    self.keep(done, key, attempt)
+                    bar.advance(task)
         for failed in self.unread:
             self.keep(failed, "", "")
+
+    def seed(self, student: str) -> int:
+        """The private seed of a student's cases: as set, else the one they were made with before, else the run's."""
+        return self.settings.seed or self.seeds.get(student, self.run.seed)
 
     def keep(self, done: Report, key: str, attempt: str) -> None:
         """Write a Report; of a regrade, put it aside until someone agrees."""
@@ -125,10 +135,11 @@ class _Walk:
         else:
             save(done, key, attempt, self.lecture, self.settings, self.book, self.run)
 
-    def changed(self, advance) -> Iterator[Submission]:
+    def changed(self, folders: list[Found], seed: int, advance) -> Iterator[Submission]:
         """The submissions that are to be graded; the others are counted as kept."""
-        for folder in self.found:
+        for folder in folders:
             try:
+                self.demand_unpacked(folder)
                 submission = intake.read(folder, self.lecture, self.released, self.settings)
             except EngineError as error:
                 self.unread.append(
@@ -136,13 +147,19 @@ class _Walk:
                 )
                 advance()
                 continue
-            key = ledger.score_key(submission, self.lecture, self.settings, self.below)
+            key = ledger.score_key(submission, self.lecture, self.settings, seed, self.below)
             if not self.regrade and self.book.kept(submission.student, key):
                 self.kept += 1
                 advance()
                 continue
             self.keys[submission.student] = (key, submission.digest)
             yield submission
+
+    def demand_unpacked(self, folder: Found) -> None:
+        """An empty folder is no zero where `collect` could not unpack what was handed in."""
+        why = self.lost.get(folder.student)
+        if why and not folder.problem and not intake.list_files(folder.folder).sizes:
+            raise EngineError(f"What was handed in could not be unpacked ({why}): {archive.AGAIN}.")
 
 
 def save(done: Report, key: str, attempt: str, lecture: Lecture, settings: Settings, book: Ledger, run: Run) -> None:

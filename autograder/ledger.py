@@ -112,17 +112,18 @@ def has_score(report: Report) -> bool:
 
 # ---- what a score rests on
 
-MATTER = ("device", "seed", "cell_seconds", "submission_seconds", "memory_mib", "trust_code")  # settings
+MATTER = ("device", "cell_seconds", "submission_seconds", "memory_mib", "trust_code")  # settings
 AFTER_THE_SCORE = (  # modules whose text decides no score: a change in them regrades nobody
     "__main__", "analysis", "archive", "bundle", "cli", "database", "doctor", "export", "farm", "files", "gradebook", "grading",
     "handin", "identities", "leftovers", "ledger", "nbgrader_plugin", "notebooks", "release", "report", "sample",
 )  # fmt: skip
 
 
-def score_key(submission: Submission, lecture: Lecture, settings: Settings, below: Mapping[str, str]) -> str:
+def score_key(submission: Submission, lecture: Lecture, settings: Settings, seed: int, below: Mapping[str, str]) -> str:
     """SHA-256, as hex, over everything a score rests on: two gradings under one key give the same score.
 
     Args:
+        seed: the private one of the hidden cases, not the setting, which may leave it to be drawn.
         below: the foundations() of the lecture, which all its submissions share.
     """
     facts = {
@@ -131,6 +132,7 @@ def score_key(submission: Submission, lecture: Lecture, settings: Settings, belo
         "ungradable": submission.ungradable,
         "repairs": submission.repairs,
         "lecture": lecture.name,
+        "seed": seed,
         "settings": {name: getattr(settings, name) for name in MATTER},
         **below,
     }
@@ -200,6 +202,11 @@ class Ledger:
     def reports(self) -> dict[str, Report]:
         """Every Report that counts, by student, without the executed notebooks."""
         return _reports(self._submissions)
+
+    def seeds(self) -> dict[str, int]:
+        """The private seed that each student's hidden cases were made with, where a Report tells it."""
+        told = {student: report.provenance.get("seed", "") for student, report in self.reports().items()}
+        return {student: int(seed) for student, seed in told.items() if seed.isdecimal()}
 
     def kept(self, student: str, key: str) -> Report | None:
         """The Report of one student if nothing that it rests on has changed, without the executed notebook."""

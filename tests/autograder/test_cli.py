@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,23 @@ def test_for_a_typing_error_no_worker_is_started(capsys, monkeypatch, arguments)
 def test_an_empty_folder_is_wrong_use(capsys, tmp_path):
     code, _, err = said(capsys, "grade", "02_indexing", "--submissions", str(tmp_path))
     assert code == 2 and "no student's folder" in err
+
+
+def test_collect_says_who_could_not_be_unpacked_and_ends_with_code_1(capsys, tmp_path):
+    archive = tmp_path / "download.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for name in ("Ann_1", "Cy_2"):
+            file.writestr(f"{name}_assignsubmission_file_/02_indexing.ipynb", "x" * 500)
+    call = ["collect", str(archive), "02_indexing", "--out", str(tmp_path / "class")]
+    assert said(capsys, *call)[0] == 0
+    content = bytearray(archive.read_bytes())
+    content[200] ^= 0xFF
+    archive.write_bytes(content)
+    for more in (["--dry-run"], []):
+        code, out, err = said(capsys, *call, *more)
+        assert code == 1 and "Ann" in err and "Cy" not in err and "call collect again" in err and "stays" in out
+    kept = tmp_path / "class" / "submitted" / "Ann" / "02_indexing" / "02_indexing.ipynb"
+    assert kept.read_text() == "x" * 500
 
 
 def test_list_as_json_has_ids_numbers_points_and_cells(capsys):

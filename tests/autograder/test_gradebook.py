@@ -26,6 +26,7 @@ from autograder import database, gradebook, notebooks, probe
 from autograder.autograded import autograded, notebook_text
 from autograder.errors import EngineError, GradebookError, StorageError
 from autograder.exercises import load_lecture
+from autograder.identities import Identity, remember
 from autograder.records import Report, Verdict
 from autograder.release import course_config, said_by_nbgrader
 from autograder.settings import load_settings
@@ -352,6 +353,19 @@ def test_the_time_of_handing_in_is_that_of_the_submitted_folder(lecture, book, g
         folder = book.out / "submitted" / "ada" / TINY
         folder.mkdir(parents=True)
         (folder / "timestamp.txt").write_text(given)
+    gradebook.write(report_of(lecture), lecture, book, attempt_changed=True)
+    assert rows(book, "select timestamp from submitted_assignment") == [(kept,)]
+
+
+@pytest.mark.parametrize(
+    "told, kept",
+    [("2026-11-30T10:00:00", "2026-11-30 10:00:00.000000"), ("30.11.2026 10:00", "2020-01-01 00:00:00.000000")],
+)
+def test_the_time_that_the_lms_told_wins_over_a_file_in_the_folder(lecture, book, told, kept):
+    folder = book.out / "submitted" / "ada" / TINY
+    folder.mkdir(parents=True)
+    (folder / "timestamp.txt").write_text("2020-01-01 00:00:00")
+    remember(book.out, TINY, {"ada": Identity("blackboard", "ada", "Ada", told)})
     gradebook.write(report_of(lecture), lecture, book, attempt_changed=True)
     assert rows(book, "select timestamp from submitted_assignment") == [(kept,)]
 

@@ -4,12 +4,13 @@ import contextlib
 import io
 import json
 import sqlite3
+import zipfile
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from autograder import grading, ledger, release
+from autograder import archive, grading, ledger, release
 from autograder.errors import CourseError, EngineError, GradebookError, StorageError, UsageError
 from autograder.exercises import load_lecture
 from autograder.records import Report, Verdict
@@ -167,7 +168,7 @@ def at_once(task, submissions, lecture, settings, seed, *, warm):
         if submission.student == "bob":
             points |= {"every_kth": 0.0, "even_numbers": 3.0}
         verdicts = tuple(Verdict(e.id, e.number, points[e.id], e.points) for e in lecture.exercises)
-        seen = {"submission": submission.digest}
+        seen = {"submission": submission.digest, "seed": str(seed)}
         yield Report(
             submission.student, lecture.name, "graded", verdicts, provenance=seen, notebook=submission.notebook
         )
@@ -216,6 +217,48 @@ def test_undo_of_the_only_run_leaves_nothing_graded_behind(small, handed_in, tmp
     assert left <= {"submitted", "report", "gradebook.db", "gradebook.db-wal", "gradebook.db-shm"}
     assert [path for path in (small.out / "report").rglob("*") if path.is_file() and path.name != "lock"] == []
     assert not any(score for score in auto_scores(small).values())
+
+
+@pytest.mark.xdist_group("grading")
+def test_what_was_graded_is_kept_and_regraded_with_the_seed_of_its_own(small, handed_in, tmp_path):
+    for student in ("ada", "bob"):
+        path = tmp_path / "handed" / student / LECTURE / f"{LECTURE}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(handed_in(), encoding="utf-8")
+
+    def seeds(results):
+        return {student: result["provenance"]["seed"] for student, result in results.items()}
+
+    first = seeds(graded(replace(small, seed=5), tmp_path / "handed")[2])
+    _, text, results = graded(small, tmp_path / "handed")
+    assert "2 of them unchanged and kept" in text and len(list((small.out / "report" / "runs").iterdir())) == 1
+    assert first == seeds(results) == {"ada": "5", "bob": "5"}
+    graded(replace(small, seed=7), tmp_path / "handed" / "bob")
+    _, text, results = graded(small, tmp_path / "handed")
+    assert "2 of them unchanged and kept" in text and seeds(results) == {"ada": "5", "bob": "7"}
+    _, text, results = graded(small, tmp_path / "handed", regrade=True)
+    assert "No score changes." in text and seeds(results) == {"ada": "5", "bob": "7"}
+    assert "2 of them unchanged and kept" not in graded(replace(small, seed=9), tmp_path / "handed")[1]
+
+
+@pytest.mark.xdist_group("grading")
+def test_what_collect_could_not_unpack_is_an_error_of_ours_and_no_zero(small, handed_in, tmp_path):
+    spoilt = tmp_path / "download.zip"
+    with zipfile.ZipFile(spoilt, "w") as file:
+        for name in ("Ann_1", "Cy_2"):
+            file.writestr(f"{name}_assignsubmission_file_/{LECTURE}.ipynb", handed_in())
+    content = bytearray(spoilt.read_bytes())
+    content[200] ^= 0xFF
+    spoilt.write_bytes(content)
+    archive.collect(spoilt, LECTURE, small)
+    errors, text, results = graded(small, small.out / "submitted")
+    assert errors == 1 and results["Ann"]["state"] == "error" and results["Cy"]["score"] == 5
+    assert "could not be unpacked (it is damaged" in results["Ann"]["reason"]
+    assert "download the archive again" in text and "Nothing was handed in" not in text
+    exported = grading.export_class(LECTURE, small, "moodle")
+    assert "Participant 2" in exported and "Participant 1" not in exported
+    (small.out / "submitted" / "Ann" / LECTURE / f"{LECTURE}.ipynb").write_text(handed_in())  # by hand
+    assert graded(small, small.out / "submitted")[2]["Ann"]["score"] == 5
 
 
 UNWRITABLE = ["report", "autograded", "submitted", ""]

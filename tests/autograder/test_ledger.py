@@ -132,19 +132,20 @@ def test_a_damaged_file_counts_as_not_graded(tmp_path, gradebook, caplog):
 )
 def test_the_key_changes_with_everything_a_score_rests_on(tiny, tiny_settings, change):
     submission = Submission("ada", LECTURE, "{}", digest="d")
-    before = ledger.score_key(submission, tiny, tiny_settings, BELOW)
-    assert before == ledger.score_key(submission, tiny, tiny_settings, BELOW)
+    before = ledger.score_key(submission, tiny, tiny_settings, 7, BELOW)
+    assert before == ledger.score_key(submission, tiny, tiny_settings, 7, BELOW)
     changed, settings = change(submission, tiny_settings)
-    assert before != ledger.score_key(changed, tiny, settings, BELOW)
-    assert before != ledger.score_key(submission, tiny, tiny_settings, {**BELOW, "torch": "2"})
+    assert before != ledger.score_key(changed, tiny, settings, 7, BELOW)
+    assert before != ledger.score_key(submission, tiny, tiny_settings, 8, BELOW)
+    assert before != ledger.score_key(submission, tiny, tiny_settings, 7, {**BELOW, "torch": "2"})
 
 
-@pytest.mark.parametrize("name", ["workers", "out", "scheduler", "db_url"])
+@pytest.mark.parametrize("name", ["workers", "out", "scheduler", "db_url", "seed"])
 def test_the_key_does_not_change_with_what_decides_no_score(tiny, tiny_settings, name):
     submission = Submission("ada", LECTURE, "{}", digest="d")
     changed = replace(tiny_settings, **{name: "changed"})
-    key = ledger.score_key(submission, tiny, tiny_settings, BELOW)
-    assert key == ledger.score_key(submission, tiny, changed, BELOW)
+    key = ledger.score_key(submission, tiny, tiny_settings, 7, BELOW)
+    assert key == ledger.score_key(submission, tiny, changed, 7, BELOW)
 
 
 def test_the_key_changes_with_the_exercises_and_with_the_package_that_they_import(tiny, tmp_path, monkeypatch):
