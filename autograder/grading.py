@@ -21,9 +21,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.prompt import Confirm
 
-from . import archive, export, farm, gradebook, intake, kernels, ledger, report, sandbox
-from .database import kept_open, shown_url
-from .errors import CourseError, EngineError, UsageError
+from . import archive, checks, export, farm, gradebook, intake, kernels, ledger, report, sandbox
+from .database import kept_open, parsed_url, shown_url
+from .errors import CourseError, EngineError, GradebookError, UsageError
 from .exercises import Lecture, lecture_names, load_lecture
 from .files import demand_writable, storage_error
 from .grade import grade_submission
@@ -50,7 +50,9 @@ def grade_class(name: str, path: Path, settings: Settings, *, regrade: bool, out
         GradebookError, StorageError: what was graded is kept; the next call goes on.
     """
     lecture = load_lecture(name, settings.solutions)
+    parsed_url(settings.db_url)  # one that cannot be is said before any work
     released = _released(lecture, settings)
+    _demand_checks(lecture)
     found = intake.find(path, name)
     _demand_students(found, settings)
     demand_writable(settings.out, OUTPUTS)
@@ -222,27 +224,39 @@ def export_class(name: str | None, settings: Settings, lms: str | None) -> str:
 
 def feedback_class(name: str | None, settings: Settings, *, err: Console) -> None:
     """Write a feedback page for every graded submission."""
-    graded = _graded_lectures(name, settings)
+    graded, failed = _graded_lectures(name, settings), []
     demand_writable(settings.out, ("feedback",))
     for lecture, _ in graded:
-        pages = gradebook.feedback(lecture, settings)
+        try:
+            pages = gradebook.feedback(lecture, settings)
+        except GradebookError as error:  # of one lecture, or of one student
+            failed.append(str(error))
+            continue
         err.print(
             f"Feedback on {lecture.name}: {len(pages)} pages in {settings.out / 'feedback'}",
             highlight=False,
             soft_wrap=True,
         )
+    if failed:
+        raise GradebookError(" ".join(failed))
 
 
 def undo_last(settings: Settings, *, err: Console) -> None:
     """Take the last grade run in OUT back, in ledger, gradebook and report."""
-    lectures = {name: load_lecture(name, settings.solutions) for name in lecture_names(settings.solutions)}
+    last = ledger.last_run(settings.out)
+    if last and last.lecture not in lecture_names(settings.solutions):
+        raise UsageError(
+            f"the last run is one of {last.lecture}, which is no longer in {settings.solutions}: put its folder back, then "
+            "call undo again"
+        )
+    lecture = last and load_lecture(last.lecture, settings.solutions)
 
-    def restore(lecture: str, student: str, snapshot) -> None:
-        gradebook.restore(snapshot, lectures[lecture], settings)
+    def restore(_: str, student: str, snapshot) -> None:
+        gradebook.restore(snapshot, lecture, settings)
 
     undone = ledger.undo(settings.out, restore)
     err.print(
-        f"Taken back: the run of {undone.run.started} on {undone.run.lecture}, {len(undone.students)} submissions.",
+        f"Taken back: the run of {undone.run.started} on {undone.run.lecture}, {_count(len(undone.students))}.",
         highlight=False,
     )
     if Ledger(settings.out, undone.run.lecture).last_run():
@@ -252,9 +266,10 @@ def undo_last(settings: Settings, *, err: Console) -> None:
 
 
 def _graded_lectures(name: str | None, settings: Settings) -> list[tuple[Lecture, Ledger]]:
-    names = [name] if name else lecture_names(settings.solutions)
-    books = [(load_lecture(n, settings.solutions), Ledger(settings.out, n)) for n in names]
-    graded = [(lecture, book) for lecture, book in books if book.last_run()]
+    if name:
+        load_lecture(name, settings.solutions)  # a typing error is said as such
+    books = [Ledger(settings.out, n) for n in ([name] if name else lecture_names(settings.solutions))]
+    graded = [(load_lecture(book.lecture, settings.solutions), book) for book in books if book.last_run()]
     if not graded:
         raise UsageError(
             f"nothing{f' of {name}' if name else ''} was graded into {settings.out} yet; call autograder grade first"
@@ -281,9 +296,18 @@ def _released(lecture: Lecture, settings: Settings) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise CourseError(
-            f"{lecture.name} is not released: there is no {path}. Call autograder release {lecture.name}"
-        ) from None
+        why = f"there is no {path}"
+    except UnicodeDecodeError as error:
+        why = f"{path} is not UTF-8 ({error})"
+    raise CourseError(f"{lecture.name} is not released: {why}. Call autograder release {lecture.name}")
+
+
+def _demand_checks(lecture: Lecture) -> None:
+    """Every submission runs with the visible checks beside it."""
+    path = lecture.folder / checks.FILE
+    if not path.is_file():
+        step = f"python -m autograder.notebooks {lecture.name}, then autograder release {lecture.name}"
+        raise CourseError(f"{lecture.name} has no visible checks: there is no {path}. Call {step}")
 
 
 def _seed(settings: Settings, book: Ledger) -> int:

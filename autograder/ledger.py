@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .errors import UsageError
+from .errors import StorageError, UsageError
 from .exercises import Lecture
 from .files import make_empty, remove_parts, safe_name, storage_error, write_whole
 from .records import Report, Submission, Verdict
@@ -352,6 +352,7 @@ def undo(out: Path, restore: Callable[[str, str, Any], None]) -> Undone:
         restore: called with (lecture, student, snapshot) to put the gradebook back, also when it is so already.
     Raises:
         UsageError: there is no run, or another process is grading into OUT.
+        StorageError: what stood there before can no longer be read; nothing was taken back.
     """
     if not _read_runs(out):
         raise UsageError(f"there is no grade run in {out} that could be taken back")
@@ -359,8 +360,11 @@ def undo(out: Path, restore: Callable[[str, str, Any], None]) -> Undone:
         run = _read_runs(out)[-1]
         ledger, folder = Ledger(Path(out), run.lecture), _runs(out) / run.id
         students, removed = [], []
-        for path in sorted((folder / "before").glob("*.json")):
-            replaced = json.loads(path.read_text(encoding="utf-8"))
+        paths = sorted((folder / "before").glob("*.json"))
+        for path in paths:
+            _replaced(path)  # before anything is changed; they may hold too much to be kept
+        for path in paths:
+            replaced = _replaced(path)
             restore(run.lecture, replaced["student"], replaced["gradebook"])
             place = ledger._submissions / path.name
             if replaced["record"] is None:
@@ -371,6 +375,12 @@ def undo(out: Path, restore: Callable[[str, str, Any], None]) -> Undone:
             students.append(replaced["student"])
         _remove(folder)
         return Undone(run, tuple(students), tuple(removed))
+
+
+def last_run(out: Path) -> Run | None:
+    """The latest run of any lecture in OUT that was not taken back: the one that `undo` would."""
+    runs = _read_runs(out)
+    return runs[-1] if runs else None
 
 
 # ---- below
@@ -399,8 +409,27 @@ def _runs(out: Path) -> Path:
 
 
 def _read_runs(out: Path) -> list[Run]:
-    paths = sorted(_runs(out).glob("[!.]*/run.json"))
-    return [Run(**json.loads(path.read_text(encoding="utf-8"))) for path in paths]
+    return [_run(path) for path in sorted(_runs(out).glob("[!.]*/run.json"))]
+
+
+def _run(path: Path) -> Run:
+    with _told(path, f"Put a copy of it back, or move {path.parent} away: then only this run cannot be taken back"):
+        return Run(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def _replaced(path: Path) -> dict[str, Any]:
+    with _told(path, "Put a copy of it back; nothing was taken back"):
+        replaced = json.loads(path.read_text(encoding="utf-8"))
+        return {name: replaced[name] for name in ("student", "record", "gradebook")}
+
+
+@contextlib.contextmanager
+def _told(path: Path, step: str) -> Iterator[None]:
+    """We write whole files: a person or a broken disk was at one that cannot be read."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError) as error:
+        raise StorageError(f"{path} is damaged ({error}). {step}; what is graded is kept") from error
 
 
 def _prune(out: Path) -> None:

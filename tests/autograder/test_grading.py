@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import shutil
 import sqlite3
 import zipfile
 from dataclasses import replace
@@ -22,8 +23,6 @@ KEYS = {"student", "lecture", "state", "reason", "repairs", "score", "max_score"
 
 @pytest.fixture(scope="module")
 def course(built_course, tmp_path_factory):
-    import shutil
-
     from autograder.settings import load_settings
 
     root = shutil.copytree(built_course, tmp_path_factory.mktemp("class") / "course")
@@ -259,6 +258,90 @@ def test_what_collect_could_not_unpack_is_an_error_of_ours_and_no_zero(small, ha
     assert "Participant 2" in exported and "Participant 1" not in exported
     (small.out / "submitted" / "Ann" / LECTURE / f"{LECTURE}.ipynb").write_text(handed_in())  # by hand
     assert graded(small, small.out / "submitted")[2]["Ann"]["score"] == 5
+
+
+BROKEN_LECTURES = {
+    "syntax": ("\n\ndef broken(:\n", r"exercises.py, line 3: SyntaxError"),
+    "at once": ("\n1 / 0\n", r"exercises.py, line 2: ZeroDivisionError"),
+    "an end": ("raise SystemExit(3)\n", r"exercises.py, line 1: SystemExit"),
+    "a package": ("import no_such_package\n", r"line 1: it imports no_such_package, which is not installed here"),
+    "points": (
+        "from autograder.exercises import exercise\n\n\n@exercise('7.1', points='x', minutes=5, stars=1)\ndef f():\n    pass\n"
+        "\n\n@f.cases\ndef _(rng):\n    yield\n",
+        r"exercises.py: TypeError",
+    ),
+    "bytes": (b"\xff\xfe\x00", "exercises.py.*Error"),
+}
+
+
+@pytest.fixture
+def graded_once(small, handed_in, tmp_path):
+    """Settings of a course of its own, with ada graded: 10_tiny alone is known."""
+    root = tmp_path / "own"
+    shutil.copytree(small.solutions, root / "solutions")
+    shutil.copytree(small.course, root / "course")
+    shutil.copy(small.solutions.parent / "nbgrader_config.py", root)
+    settings = replace(small, solutions=root / "solutions", course=root / "course")
+    path = tmp_path / "handed" / "ada" / LECTURE / f"{LECTURE}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(handed_in(), encoding="utf-8")
+    graded(settings, tmp_path / "handed")
+    return settings
+
+
+@pytest.mark.xdist_group("grading")
+@pytest.mark.parametrize("how", BROKEN_LECTURES)
+def test_a_lecture_half_written_is_one_sentence_and_stops_no_other(graded_once, how):
+    content, words = BROKEN_LECTURES[how]
+    path = graded_once.solutions / "11_new" / "exercises.py"
+    path.parent.mkdir()
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(CourseError, match=words):
+        load_lecture("11_new", graded_once.solutions)
+    quiet = Console(file=io.StringIO())
+    grading.report_class(None, graded_once, out=quiet, err=quiet)
+    assert "ada" in grading.export_class(None, graded_once, None)
+    grading.undo_last(graded_once, err=quiet)
+    assert "1 submission." in quiet.file.getvalue() and not ledger.last_run(graded_once.out)
+
+
+@pytest.mark.xdist_group("grading")
+def test_what_undo_and_grade_need_of_the_course_is_asked_for_before_anything_is_changed(graded_once, tmp_path):
+    folder = graded_once.solutions / LECTURE
+    folder.rename(tmp_path / "aside")
+    with pytest.raises(
+        UsageError, match=f"the last run is one of {LECTURE}, which is no longer in .*put its folder back"
+    ):
+        grading.undo_last(graded_once, err=Console())
+    assert ledger.Ledger(graded_once.out, LECTURE).reports()
+    (tmp_path / "aside").rename(folder)
+    (folder / "checks.json").unlink()
+    with pytest.raises(
+        CourseError, match=f"no visible checks.*autograder.notebooks {LECTURE}, then autograder release"
+    ):
+        graded(graded_once, tmp_path / "handed")
+    (graded_once.course / LECTURE / f"{LECTURE}.ipynb").write_bytes(b"\xff")
+    with pytest.raises(CourseError, match=f"is not UTF-8.*autograder release {LECTURE}"):
+        graded(graded_once, tmp_path / "handed")
+
+
+@pytest.mark.xdist_group("grading")
+def test_feedback_of_one_lecture_or_student_that_fails_is_said_and_the_others_are_written(graded_once, monkeypatch):
+    for name in ("09_early", "12_late"):
+        shutil.copytree(graded_once.solutions / LECTURE, graded_once.solutions / name)
+    given = []
+
+    def feedback(lecture, settings):
+        given.append(lecture.name)
+        if lecture.name == "09_early":
+            raise GradebookError("no page for bob")
+        return []
+
+    monkeypatch.setattr(grading.gradebook, "feedback", feedback)
+    monkeypatch.setattr(grading.Ledger, "last_run", lambda self: "a run")
+    with pytest.raises(GradebookError, match="no page for bob"):
+        grading.feedback_class(None, graded_once, err=Console(file=io.StringIO()))
+    assert given == ["09_early", LECTURE, "12_late"]
 
 
 UNWRITABLE = ["report", "autograded", "submitted", ""]
