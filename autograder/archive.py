@@ -516,8 +516,9 @@ def _decided(folder: Path, files: dict[str, bytes], lost: str) -> tuple[bool, st
     """Whether what was collected before is kept, and a sentence about it."""
     before = _written(folder)
     if lost:
-        kept = "what was collected before stays" if before else "stays empty, which is no zero but an error of ours"
-        return bool(before), f"{kept}: {AGAIN}"
+        earlier = bool(before.keys() - {TIME})
+        kept = "what was collected before stays" if earlier else "stays empty, which is no zero but an error of ours"
+        return earlier, f"{kept}: {AGAIN}"
     if before == files:
         return folder.is_dir(), ""
     old, new = handed_in_at(before), handed_in_at(files)

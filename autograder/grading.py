@@ -233,7 +233,7 @@ def feedback_class(name: str | None, settings: Settings, *, err: Console) -> Non
             failed.append(str(error))
             continue
         err.print(
-            f"Feedback on {lecture.name}: {len(pages)} pages in {settings.out / 'feedback'}",
+            f"Feedback on {lecture.name}: {_count(len(pages), 'page')} in {settings.out / 'feedback'}",
             highlight=False,
             soft_wrap=True,
         )
@@ -418,8 +418,8 @@ def _say_where(page: Path, settings: Settings, reports, walk: _Walk, err: Consol
     err.print(f"Gradebook:  {shown_url(settings.db_url)}", highlight=False, soft_wrap=True)
 
 
-def _count(submissions: int) -> str:
-    return "1 submission" if submissions == 1 else f"{submissions} submissions"
+def _count(number: int, what: str = "submission") -> str:
+    return f"1 {what}" if number == 1 else f"{number} {what}s"
 
 
 def _progress(err: Console) -> Progress:

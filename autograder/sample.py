@@ -98,7 +98,8 @@ def write(lecture: Lecture, settings: Settings, folder: Path) -> list[str]:
     for student, text in sample_class(lecture, released, solved):
         own = Path(folder) / student / lecture.name
         try:
-            shutil.rmtree(own, ignore_errors=True)
+            if own.exists():
+                shutil.rmtree(own)
             own.mkdir(parents=True)
             (own / name).write_text(text, encoding="utf-8")
         except OSError as error:

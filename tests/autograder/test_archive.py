@@ -429,6 +429,14 @@ def test_a_student_of_whom_nothing_could_be_unpacked_is_recorded_until_the_next_
     assert submitted(course) == {f"Ann/{LECTURE}/{N}": NOTEBOOK}
 
 
+def test_a_receipt_collected_before_is_no_submission_that_could_stay(zipped, course):
+    stem = "W_alee_attempt_2024-01-02-03-04-05"
+    collect(zipped({f"{stem}.txt": RECEIPT}), LECTURE, course, lms="blackboard")
+    name = f"{stem}_{N}"
+    collect(spoilt(zipped({f"{stem}.txt": RECEIPT, name: NOTEBOOK}), name), LECTURE, course)
+    assert not submitted(course) and "damaged" in identities(course.out, LECTURE)["alee"].lost
+
+
 def test_a_link_in_place_of_the_only_file_is_no_empty_submission(zipped, course):
     rows = collect(zipped({link(ANN): b"/etc/passwd"}), LECTURE, course)
     assert [row.lost for row in rows if row.file] == ["it is a link or a device"]
