@@ -8,6 +8,9 @@ Names are read as Moodle, Canvas and Blackboard write them:
 
 The archive is hostile: what an entry is called never leads out of the folder, links are not made, sizes are counted
 while unpacking, and whatever cannot be unpacked is a row that says why. A dry run writes nothing.
+
+What the student is not to blame for (a damaged, an encrypted entry) costs no points: what was collected before stays,
+or the folder stays empty and `grade` reports an error of ours until the archive was downloaded again.
 """
 
 import io
@@ -25,7 +28,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 
 from .errors import EngineError, UsageError
-from .identities import Identity, remember
+from .identities import Identity, identities, remember
 from .intake import JUNK, LEFT_BEHIND, handed_in_at
 from .settings import Settings
 from .students import marked, student_id
@@ -35,6 +38,8 @@ log = logging.getLogger(__name__)
 MAX_ENTRIES = 100_000
 MAX_FILES = 1000  # of one student
 LONGEST_NAME = 1000  # characters of an entry's name
+ENCRYPTED = "it is encrypted"
+TIME = "timestamp.txt"  # where the time of an attempt stands, as nbgrader writes it
 UNREADABLE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, KeyError)
 
 MOODLE = re.compile(
@@ -61,6 +66,7 @@ class Row:
         name: the student's name as the LMS writes it.
         lms_id: the LMS's own number or name of the student, which its gradebook's import asks for.
         handed_in: the time of the attempt where the LMS tells it, in its own zone.
+        lost: why the student's files could not be unpacked, for a reason that is not theirs; "" where they could.
     """
 
     student: str
@@ -71,6 +77,7 @@ class Row:
     lms_id: str = ""
     handed_in: datetime | None = None
     late: bool = False
+    lost: str = ""
 
     def __str__(self) -> str:
         """One line of a plan: who, what, and where it goes or why it does not."""
@@ -86,11 +93,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of the archive that can be unpacked: `read(limit)` gives its bytes, or raises Oversize."""
+    """A file of the archive: `read(limit)` gives its bytes, or raises Oversize; `refused` says why it is not to be read."""
 
     file: str
     read: Callable[[int], bytes]
     changed: tuple = ()
+    refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,7 @@ def collect(
     """One row for every file in an LMS's zip (or in the folder it was unpacked to), unpacked unless `dry_run`.
 
     A student who was collected before is replaced as a whole when the new files differ, unless the old ones carry a
-    later time; nothing of other students is touched.
+    later time or the new ones cannot be unpacked; nothing of other students is touched.
 
     Args:
         lms: one of LMS; None to tell it from the names.
@@ -135,15 +143,19 @@ def collect(
     archive = Path(archive)
     if lms is not None and lms not in LMS:
         raise UsageError(f"lms is {lms!r}; choose one of {', '.join(LMS)}")
+    people, known = {}, identities(settings.out, lecture)
     with ExitStack() as opened:
-        entries, rows = _entries(archive, opened)
-        lms = lms or _recognised(archive, entries, lecture)
+        entries = _entries(archive, opened)
+        if lms is None:
+            lms = _recognised(archive, entries, lecture)
         handed = [item for entry in entries if (item := LMS[lms](entry)) is not None]
+        if not handed:
+            raise UsageError(_not_of(lms, archive, entries))
         understood = {id(item.entry) for item in handed}
         handed = [item for item in handed if not _is_junk(item.path)]
-        strange = f"the name is not one that {lms.capitalize()} gives; it was left out"
-        rows += [
-            Row("", entry.file, note=strange)
+        strange = f"the name is not one that {lms.capitalize()} gives"
+        rows = [
+            Row("", entry.file, note=f"{entry.refused or strange}; it was left out")
             for entry in entries
             if id(entry) not in understood and not _is_junk(entry.file)
         ]
@@ -151,58 +163,62 @@ def collect(
             handed = _with_names_from_receipts(handed)
         for student, own in _by_student(handed).items():
             files, plan = _planned(student, own, lecture, int(settings.submission_mib * 2**20))
+            who = _who(lms, plan)
             folder = settings.out / "submitted" / student / lecture
-            keep, note = _decided(folder, files)
+            keep, note = _decided(folder, files, who.lost)
             if note:
-                plan.append(Row(student, "", f"{student}/{lecture}", note))
+                plan.append(Row(student, "", f"{student}/{lecture}", note, lost=who.lost))
             rows += plan
             if not keep and not dry_run:
                 _write(folder, files)
+            # of what is kept although the archive differs, the archive tells no time
+            people[student] = known.get(student, replace(who, handed_in="", late="", lost="")) if keep and note else who
     if not dry_run:
-        remember(settings.out, lecture, {row.student: _who(lms, row) for row in rows if row.student and row.lms_id})
+        remember(settings.out, lecture, people)
     return tuple(rows)
 
 
-def _who(lms: str, row: Row) -> Identity:
-    handed_in = row.handed_in.isoformat() if row.handed_in else ""
-    return Identity(lms, row.lms_id, row.name, handed_in, "yes" if row.late else "")
+def _who(lms: str, plan: list[Row]) -> Identity:
+    latest = plan[-1]
+    handed_in = latest.handed_in.isoformat() if latest.handed_in else ""
+    return Identity(lms, latest.lms_id, latest.name, handed_in, "yes" if latest.late else "", latest.lost)
 
 
 # What is in the archive
 
 
-def _entries(archive: Path, opened: ExitStack) -> tuple[list[Entry], list[Row]]:
+def _entries(archive: Path, opened: ExitStack) -> list[Entry]:
     if not archive.exists():
         raise UsageError(f"{archive} does not exist; give the zip that the LMS offers for download")
     try:
-        found, rows = (
-            _in_folder(archive) if archive.is_dir() else _in_zip(opened.enter_context(zipfile.ZipFile(archive)))
-        )
+        found = _in_folder(archive) if archive.is_dir() else _in_zip(opened.enter_context(zipfile.ZipFile(archive)))
     except UNREADABLE as error:
         raise UsageError(f"{archive} cannot be read as a zip ({error}); download it again from the LMS") from error
-    if not found and not rows:
+    if not found:
         raise UsageError(f"{archive} is empty; give the zip that the LMS offers for download")
-    return found, rows
+    return found
 
 
-def _in_folder(folder: Path) -> tuple[list[Entry], list[Row]]:
-    found, rows = [], []
+def _in_folder(folder: Path) -> list[Entry]:
+    found = []
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
+        if _is_left_behind(name):
+            continue
         if path.is_symlink():
-            rows.append(Row("", name, note="a link; links are not followed"))
-        elif not path.is_dir() and not path.is_file():
-            rows.append(Row("", name, note="a pipe, a socket or a device; it was left out"))
-        elif path.is_file() and not _is_left_behind(name):
+            found.append(_refusing(name, "it is a link; links are not followed"))
+        elif path.is_file():
             found.append(
                 Entry(name, lambda limit, path=path: _limited(open(path, "rb"), limit), (path.stat().st_mtime,))
             )
-    return found, rows
+        elif not path.is_dir():
+            found.append(_refusing(name, "it is a pipe, a socket or a device"))
+    return found
 
 
-def _in_zip(zipped: zipfile.ZipFile) -> tuple[list[Entry], list[Row]]:
-    """The files of a zip, and a row for everything in it that is not to be unpacked."""
-    found, rows = [], []
+def _in_zip(zipped: zipfile.ZipFile) -> list[Entry]:
+    """The files of a zip, those that are not to be unpacked among them."""
+    found = []
     infos = zipped.infolist()
     if len(infos) > MAX_ENTRIES:
         raise ValueError(f"it holds {len(infos)} files, more than {MAX_ENTRIES}")
@@ -210,13 +226,17 @@ def _in_zip(zipped: zipfile.ZipFile) -> tuple[list[Entry], list[Row]]:
         name = _name(info)
         if info.is_dir() or name.endswith("/") or _is_left_behind(name):
             continue
-        if note := _refused(info, name):
-            rows.append(Row("", name[:LONGEST_NAME], note=f"{note}; it was left out"))
+        if why := _refused(info, name):
+            found.append(_refusing(name[:LONGEST_NAME], why))
         else:
             found.append(
                 Entry(name, lambda limit, info=info: _limited(zipped.open(info), limit), tuple(info.date_time))
             )
-    return found, rows
+    return found
+
+
+def _refusing(name: str, why: str) -> Entry:
+    return Entry(name, lambda limit: b"", refused=why)
 
 
 def _name(info: zipfile.ZipInfo) -> str:
@@ -235,7 +255,7 @@ def _refused(info: zipfile.ZipInfo, name: str) -> str:
     if kind and stat.S_IFMT(kind) not in (0, stat.S_IFREG):
         return "it is a link or a device"
     if info.flag_bits & 0x1:
-        return "it is encrypted"
+        return ENCRYPTED
     if len(name) > LONGEST_NAME:
         return "its name is longer than any real one"
     if name.startswith("/") or re.match(r"[A-Za-z]:", name) or ".." in name.split("/"):
@@ -303,17 +323,28 @@ LMS: dict[str, Callable[[Entry], HandedIn | None]] = {"moodle": _moodle, "canvas
 
 def _recognised(archive: Path, entries: list[Entry], lecture: str) -> str:
     """The LMS whose way of naming most files follow."""
-    counts = {lms: sum(read(entry) is not None for entry in entries) for lms, read in LMS.items()}
+    counts = _counted(entries)
     best = max(counts, key=lambda lms: counts[lms])  # the first wins a draw: Moodle's names are the most particular
-    if 2 * counts[best] < max(1, len(entries)):
-        example = entries[0].file if entries else "nothing"
+    if 2 * counts[best] < len(entries):
         raise UsageError(
-            f"{archive} holds names of no LMS that is known here, for example {example[:100]!r}; expected the "
+            f"{archive} holds names of no LMS that is known here, for example {entries[0].file[:100]!r}; expected the "
             "download of "
             "all submissions from Moodle, Canvas or Blackboard, or say which with --lms. "
             f"A zip of STUDENT/{lecture}/ is unpacked by hand"
         )
     return best
+
+
+def _counted(entries: list[Entry]) -> dict[str, int]:
+    """How many names each LMS may have given."""
+    return {lms: sum(read(entry) is not None for entry in entries) for lms, read in LMS.items()}
+
+
+def _not_of(lms: str, archive: Path, entries: list[Entry]) -> str:
+    others = [other for other, count in _counted(entries).items() if count]
+    hint = f"; they look like those of {others[0].capitalize()}: leave --lms out" if others else ""
+    example = entries[0].file[:100]
+    return f"{archive} holds no name that {lms.capitalize()} gives, for example {example!r}{hint}. Nothing was written"
 
 
 def _with_names_from_receipts(handed: list[HandedIn]) -> list[HandedIn]:
@@ -337,11 +368,7 @@ def _front(item: HandedIn) -> str:
 
 
 def _text_of(entry: Entry) -> str:
-    try:
-        return entry.read(2**20).decode("utf-8", "replace")
-    except Exception as error:  # zlib.error, struct.error, lzma's: a damaged zip raises anything
-        log.debug("%s: %s", entry.file, error)
-        return ""
+    return _content(entry, 2**20)[0].decode("utf-8", "replace")
 
 
 def _by_student(handed: list[HandedIn]) -> dict[str, list[HandedIn]]:
@@ -363,8 +390,8 @@ def _by_student(handed: list[HandedIn]) -> dict[str, list[HandedIn]]:
 
 
 def _planned(student: str, own: list[HandedIn], lecture: str, budget: int) -> tuple[dict[str, bytes], list[Row]]:
-    """The student's files by relative path, and a row for each of the entries."""
-    rows, files, places = [], {}, {}
+    """The student's files by relative path, none where some are lost; and a row for each of the entries."""
+    rows, files, places, lost, refused = [], {}, {}, "", ""
     latest = max(item.attempt for item in own)
     left = 10 * budget  # what is too much to be graded is still handed in, and intake says so to the student
     for item in sorted(own, key=lambda item: (item.attempt, item.entry.changed)):
@@ -374,9 +401,10 @@ def _planned(student: str, own: list[HandedIn], lecture: str, budget: int) -> tu
                 replace(row, note="the LMS's own receipt" if item.receipt else "an earlier attempt; the latest counts")
             )
             continue
-        content, problem = _content(item.entry, left)
+        content, problem, damaged = _content(item.entry, left)
         if problem:
             rows.append(replace(row, note=f"{problem}; it was left out"))
+            lost, refused = lost or (problem if damaged else ""), refused or item.entry.refused
             continue
         left -= len(content)
         unpacked, more = _inside(item, content, row, budget)
@@ -384,6 +412,9 @@ def _planned(student: str, own: list[HandedIn], lecture: str, budget: int) -> tu
         for path, data in unpacked.items():
             path = _safe(_without_copy_number(path, lecture))
             one = replace(row, file=row.file if len(unpacked) == 1 else f"{row.file}: {path}")
+            if path.casefold() == TIME:
+                rows.append(replace(one, note="when it was handed in is not the student's to say; it was left out"))
+                continue
             if len(files) >= MAX_FILES or _in_the_way(path, files):
                 why = (
                     "one file cannot be inside another"
@@ -398,20 +429,26 @@ def _planned(student: str, own: list[HandedIn], lecture: str, budget: int) -> tu
                 del files[earlier]
             places[path.casefold()], files[path] = (len(rows), path), data
             rows.append(replace(one, target=f"{student}/{lecture}/{path}"))
+    if lost := lost or ("" if files else refused):
+        why = "not all of this student's files can be unpacked"
+        return {}, [replace(row, target="", note=row.note or why, lost=lost) for row in rows]
     when = max((item.handed_in for item in own if item.handed_in), default=None)
     if when:  # the LMS's own zone is not known, so none is named; nbgrader takes that for UTC
-        files.setdefault("timestamp.txt", f"{when:%Y-%m-%d %H:%M:%S}\n".encode())
+        files[TIME] = f"{when:%Y-%m-%d %H:%M:%S}\n".encode()
     return files, rows
 
 
-def _content(entry: Entry, limit: int) -> tuple[bytes, str]:
-    """The bytes of an entry, or why there are none."""
+def _content(entry: Entry, limit: int) -> tuple[bytes, str, bool]:
+    """The bytes of an entry; or why there are none, and whether another download may have them."""
+    if entry.refused:
+        return b"", entry.refused, entry.refused == ENCRYPTED
     try:
-        return entry.read(limit), ""
+        return entry.read(limit), "", False
     except Oversize:
-        return b"", f"it unpacks to more than {limit / 2**20:.0f} MiB"
+        return b"", f"it unpacks to more than {limit / 2**20:.0f} MiB", False
     except Exception as error:  # damaged data raise zlib's, lzma's and struct's own errors, too
-        return b"", f"it is damaged ({error or type(error).__name__})"
+        log.debug("%s: %s", entry.file, error)
+        return b"", f"it is damaged ({error or type(error).__name__})", True
 
 
 def _in_the_way(path: str, files: dict[str, bytes]) -> bool:
@@ -432,15 +469,19 @@ def _inside(item: HandedIn, content: bytes, row: Row, budget: int) -> tuple[dict
         return as_it_is, []
     unpacked, left = {}, budget
     try:
-        entries, rows = _in_zip(zipfile.ZipFile(io.BytesIO(content)))
+        entries = [entry for entry in _in_zip(zipfile.ZipFile(io.BytesIO(content))) if not _is_junk(entry.file)]
     except Exception as error:  # as in _content
         return as_it_is, [replace(row, note=f"kept as a zip: it is damaged ({error or type(error).__name__})")]
-    for entry in [entry for entry in entries if not _is_junk(entry.file)][: MAX_FILES + 1]:
-        unpacked[entry.file], problem = _content(entry, left)
+    rows = [
+        replace(row, file=f"{row.file}: {entry.file}", note=f"{entry.refused}; it was left out")
+        for entry in entries
+        if entry.refused
+    ]
+    for entry in [entry for entry in entries if not entry.refused][: MAX_FILES + 1]:
+        unpacked[entry.file], problem, _ = _content(entry, left)
         if problem:
             return as_it_is, [replace(row, note=f"kept as a zip: in it, {entry.file[:80]}: {problem}")]
         left -= len(unpacked[entry.file])
-    rows = [replace(row, file=f"{row.file}: {other.file}", note=other.note) for other in rows]
     return (
         (unpacked, rows)
         if unpacked
@@ -468,10 +509,16 @@ def _shortened(part: str) -> str:
 
 # Writing
 
+AGAIN = "download the archive again, and call collect again"
 
-def _decided(folder: Path, files: dict[str, bytes]) -> tuple[bool, str]:
+
+def _decided(folder: Path, files: dict[str, bytes], lost: str) -> tuple[bool, str]:
     """Whether what was collected before is kept, and a sentence about it."""
     before = _written(folder)
+    if lost:
+        earlier = bool(before.keys() - {TIME})
+        kept = "what was collected before stays" if earlier else "stays empty, which is no zero but an error of ours"
+        return earlier, f"{kept}: {AGAIN}"
     if before == files:
         return folder.is_dir(), ""
     old, new = handed_in_at(before), handed_in_at(files)

@@ -6,6 +6,7 @@ Each verb imports its own module, so that `--help` and a student's `doctor` are 
 import json
 import logging
 import sys
+import traceback
 from pathlib import Path
 from typing import Annotated
 
@@ -22,14 +23,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+log = logging.getLogger(__name__)
 out, err = Console(), Console(stderr=True)
+
+
+def _path(text: str) -> Path:
+    """A path as it is given: an empty one, of a variable that is not set, would be this folder."""
+    if not text.strip():
+        raise typer.BadParameter("it is empty; give a path")
+    return Path(text)
+
 
 LectureName = Annotated[str, typer.Argument(metavar="LECTURE", help="A lecture's name, e.g. 02_indexing.")]
 AnyLecture = Annotated[
-    str | None, typer.Argument(metavar="[LECTURE]", help="A lecture's name; all that DIR holds by default.")
+    str | None, typer.Argument(metavar="LECTURE", help="A lecture's name; all that DIR holds by default.")
 ]
 OutFolder = Annotated[
-    Path | None, typer.Option("--out", metavar="DIR", help="Folder of the graded class (default: grading).")
+    Path | None,
+    typer.Option("--out", metavar="DIR", parser=_path, help="Folder of the graded class (default: grading)."),
 ]
 Lms = Annotated[str | None, typer.Option("--lms", help="moodle, canvas or blackboard.")]
 
@@ -39,7 +50,7 @@ STOPPED = "Stopped. What is graded is kept; the same call goes on from here."
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0 done, 1 some submission ended in an error of ours, 2 wrong use or refused."""
+    """Run the command line and return its exit code: 0 done, 1 an error of ours or of some submission, 2 wrong use or refused."""
     try:
         code = app(args=arguments, standalone_mode=False) or 0
     except typer.Exit as ended:
@@ -53,24 +64,34 @@ def run(arguments: list[str] | None = None) -> int:
     except AutograderError as error:
         err.print(f"autograder: {error}", style="red", highlight=False, markup=False, soft_wrap=True)
         return 2
-    except ModuleNotFoundError as error:
+    except ModuleNotFoundError as error:  # one of ours needs it: a lecture's own is a CourseError
         err.print(_missing(error), style="red", highlight=False, markup=False, soft_wrap=True)
         return 2
     except Exception as error:
         if hasattr(error, "format_message"):  # Typer's own: an unknown option, a missing argument
             err.print(
-                f"autograder: {error.format_message()} (autograder --help)",
+                f"autograder: {error.format_message()}{_given(error)} (autograder --help)",
                 style="red",
                 highlight=False,
                 markup=False,
                 soft_wrap=True,
             )
             return 2
-        raise
+        log.info("%s", "".join(traceback.format_exception(error)))
+        said = f"autograder: A fault in the autograder: {type(error).__name__}: {error}"
+        more = "" if log.isEnabledFor(logging.INFO) else " (autograder -v VERB shows where)"
+        err.print(f"{said}{more}", style="red", highlight=False, markup=False, soft_wrap=True)
+        return 1
     if code == INTERRUPTED:
         err.print(STOPPED)
         return 2
     return code
+
+
+def _given(error: Exception) -> str:
+    """What was given in place of a number: it stands in the error of the library that Typer asks."""
+    found = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
+    return f", given: {found[0]['input']!r}" if found else ""
 
 
 def _missing(error: ModuleNotFoundError) -> str:
@@ -93,7 +114,7 @@ def _configure(
 @app.command()
 def release(
     lectures: Annotated[
-        list[str] | None, typer.Argument(metavar="[LECTURE]...", help="Lectures to release; all by default.")
+        list[str] | None, typer.Argument(metavar="LECTURE", help="Lectures to release; all by default.")
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; fail when course/ is stale or leaks an answer.")
@@ -134,7 +155,9 @@ def list_(
 @app.command()
 def sample(
     lecture: LectureName,
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to write STUDENT/LECTURE/LECTURE.ipynb.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", parser=_path, help="Where to write STUDENT/LECTURE/LECTURE.ipynb.")
+    ],
 ) -> None:
     """Write the sample class: twelve submissions, right, wrong, broken and hostile ones."""
     from .exercises import load_lecture
@@ -150,7 +173,7 @@ def sample(
 def doctor(
     notebooks: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[NOTEBOOK]...", help="Notebooks to look at before they are handed in."),
+        typer.Argument(metavar="NOTEBOOK", parser=_path, help="Notebooks to look at before they are handed in."),
     ] = None,
 ) -> None:
     """Say what is missing or weak on this machine and in its lectures; or what is wrong with a notebook before hand-in."""
@@ -177,7 +200,7 @@ def doctor(
 
 @app.command()
 def collect(
-    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", help="A zip downloaded from an LMS.")],
+    archive: Annotated[Path, typer.Argument(metavar="ARCHIVE", parser=_path, help="A zip downloaded from an LMS.")],
     lecture: LectureName,
     lms: Lms = None,
     dry_run: Annotated[
@@ -192,15 +215,20 @@ def collect(
 
     settings = load_settings(out=out_folder)
     load_lecture(lecture, settings.solutions)
-    for row in archives.collect(archive, lecture, settings, lms=lms, dry_run=dry_run):
+    rows = archives.collect(archive, lecture, settings, lms=lms, dry_run=dry_run)
+    for row in rows:
         out.print(_escaped(str(row)), soft_wrap=True, highlight=False)
+    if lost := sorted({row.student for row in rows if row.lost}):
+        told = f"Not unpacked: what {', '.join(lost)} handed in. Nobody loses points for it: {archives.AGAIN}."
+        err.print(told, style="yellow", markup=False, soft_wrap=True, highlight=False)
+        raise typer.Exit(1)
 
 
 @app.command()
 def grade(
     lecture: LectureName,
     submissions: Annotated[
-        Path, typer.Option("--submissions", metavar="PATH", help="Folder of STUDENT/LECTURE/*.ipynb.")
+        Path, typer.Option("--submissions", metavar="PATH", parser=_path, help="Folder of STUDENT/LECTURE/*.ipynb.")
     ],
     out_folder: OutFolder = None,
     workers: Annotated[int | None, typer.Option(metavar="N", help="Worker processes (default: one a core).")] = None,
@@ -294,7 +322,7 @@ def undo(out_folder: OutFolder = None) -> None:
 
 @app.command()
 def tensorboard(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Folder of the runs.")] = Path("course"),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", parser=_path, help="Folder of the runs.")] = Path("course"),
     port: Annotated[int, typer.Option(help="Port on this machine.", min=1, max=65535)] = 6006,
 ) -> None:
     """Open TensorBoard on the runs that the notebooks logged."""

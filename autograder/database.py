@@ -49,20 +49,26 @@ def parsed_url(url: str) -> URL:
     """The parts of an SQLAlchemy URL.
 
     Raises:
-        GradebookError: it is none; what may be a password is not shown.
+        GradebookError: it is none, or one of a database that ends with this process; what may be a password is not shown.
     """
     try:
-        return make_url(url)
-    except (
-        ArgumentError,
-        ValueError,
-    ):  # ValueError: a port that is no number, or part of a password that looks like one
+        parsed = make_url(url)
+        file = parsed.get_backend_name() == "sqlite"
+        if not file and "@" in f"{parsed.host} {parsed.database}":
+            raise ValueError("part of a password")
+    except (ArgumentError, ValueError):  # ValueError, too: a port that is no number, of a password that looks like one
         _, secret, rest = url.rpartition("@")
         shown = f"***@{rest}" if secret else url
         raise GradebookError(
             f"the gradebook's db_url is {shown!r}; give an SQLAlchemy URL, e.g. sqlite:////home/me/gradebook.db or "
             "postgresql+psycopg://me@host/gradebook (in a password, write %40 for @ and %2F for /)"
         ) from None
+    if file and (not parsed.database or ":memory:" in parsed.database or parsed.query.get("mode") == "memory"):
+        raise GradebookError(
+            f"the gradebook's db_url is {url!r}, which keeps nothing once the call ends; give the path of a file, e.g. "
+            "sqlite:////home/me/gradebook.db (four slashes: it begins at the top)"
+        )
+    return parsed
 
 
 def _make_folder(parsed):
@@ -165,8 +171,8 @@ def sentence(url: str, error: Exception) -> str:
     if isinstance(error, (NoSuchModuleError, ModuleNotFoundError)):
         return f"the gradebook {shown} needs a driver ({error}); for PostgreSQL: pip install 'torch-lectures[postgres]'"
     said = " ".join(str(error.orig if isinstance(error, DBAPIError) else error).split())
-    if parsed.password:
-        said = said.replace(str(parsed.password), "***")
+    for secret in filter(None, [parsed.password, *_passwords_asked(parsed).values()]):
+        said = said.replace(str(secret), "***")
     for sign, meaning in MEANINGS.items():
         if sign in said:
             return f"the gradebook {shown} {meaning}; nothing that was graded is lost"
@@ -205,7 +211,12 @@ def shown_url(url: str) -> str:
     parsed = parsed_url(url)
     if parsed.get_backend_name() == "sqlite" and parsed.database:
         return parsed.database
-    return parsed.render_as_string(hide_password=True)
+    return parsed.update_query_dict(dict.fromkeys(_passwords_asked(parsed), "***")).render_as_string(hide_password=True)
+
+
+def _passwords_asked(parsed):
+    """The passwords after the question mark, which drivers of PostgreSQL take there, too."""
+    return {name: value for name, value in parsed.query.items() if "password" in name.lower()}
 
 
 def patient_url(url: str) -> str:

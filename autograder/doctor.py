@@ -140,6 +140,9 @@ def _sandbox():
     gaps = f" Not isolated: {' '.join(level.missing)}" if level.missing else ""
     try:
         sandbox.at_least()
+    except sandbox.EngineError as error:
+        yield Finding("missing", str(error))
+        return
     except sandbox.Refused:
         yield Finding("weak", f"Sandbox: {level.name}; grading needs --trust-code.{gaps}")
     else:

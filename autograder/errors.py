@@ -6,7 +6,7 @@
     │   └── Refused              possible, but unsafe without an explicit word (--trust-code)
     ├── CourseError              the course itself is inconsistent: exercises.py, a notebook, course/
     ├── GradebookError           the gradebook cannot be read or written now
-    ├── StorageError             a result cannot be written: the disk is full, the folder is read-only
+    ├── StorageError             a file of ours cannot be written or read: the disk is full, the folder is read-only
     └── EngineError              our own failure while grading one submission; its state is "error"
 
 What a student can cause is never an exception but a value: a Verdict, or the state of a Submission.
@@ -42,7 +42,7 @@ class GradebookError(AutograderError):
 
 
 class StorageError(AutograderError):
-    """A result cannot be written; nothing that was graded is lost."""
+    """A file of ours cannot be written, or holds something else; nothing that was graded is lost."""
 
 
 class EngineError(AutograderError):

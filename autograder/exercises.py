@@ -23,12 +23,14 @@ The function under `@exercise` is the reference. Wrong and right answers use not
 they import themselves: their text must stand alone, for sample classes are made from it.
 """
 
+import contextlib
 import functools
 import hashlib
 import importlib.util
 import inspect
 import sys
 import textwrap
+import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +38,7 @@ from typing import Any
 
 import torch
 
-from .errors import CourseError, UnknownLecture
+from .errors import AutograderError, CourseError, UnknownLecture
 from .properties import Property
 
 VISIBLE_SEED = 0
@@ -326,13 +328,18 @@ def load_lecture(name: str, solutions: Path) -> Lecture:
 
     Raises:
         UnknownLecture: there is no such file.
-        CourseError: the file contradicts itself.
+        CourseError: the file cannot be run, or contradicts itself.
     """
     path = Path(solutions) / name / "exercises.py"
     if name not in lecture_names(solutions):
         raise UnknownLecture(
             f"there is no lecture {name!r}; there are: {', '.join(lecture_names(solutions)) or 'none'}"
         )
+    with _told(path):
+        return _loaded(name, path)
+
+
+def _loaded(name: str, path: Path) -> Lecture:
     module_name = f"exercises_of_{name}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     module = importlib.util.module_from_spec(spec)
@@ -350,6 +357,26 @@ def load_lecture(name: str, solutions: Path) -> Lecture:
     )
     _demand_consistency(lecture)
     return lecture
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Whatever running a lecture's exercises.py raises, as a CourseError that says where."""
+    try:
+        yield
+    except (Exception, SystemExit) as error:
+        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+        lines += [error.lineno] if isinstance(error, SyntaxError) and error.filename == str(path) else []
+        where = f"{path}, line {lines[-1]}" if lines else str(path)
+        raise CourseError(f"{where}: {_said(error)}") from error
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, AutograderError):
+        return str(error)
+    if isinstance(error, ModuleNotFoundError):
+        return f"it imports {error.name}, which is not installed here"
+    return f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
 
 
 def _demand_consistency(lecture: Lecture) -> None:

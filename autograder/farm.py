@@ -31,6 +31,7 @@ from concurrent.futures import Future as ThreadFuture
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import dask
 import torch
@@ -437,13 +438,15 @@ def _silent(library: str) -> Iterator[None]:
 
 
 def _connected(address: str) -> Client:
+    _demand_address(address)
     try:
         client = Client(address, timeout=JOIN_SECONDS)
     except (OSError, ValueError, TypeError, RuntimeError) as error:
         for sign, meaning in TLS.items():
             if sign in str(error):
                 raise UsageError(f"the Dask scheduler at {address}: {meaning} (docs/cluster.md)") from error
-        raise UsageError(f"there is no Dask scheduler at {address}: {error}") from error
+        step = "start it, or look at host and port (docs/cluster.md)"
+        raise UsageError(f"there is no Dask scheduler at {address}: {error}; {step}") from error
     try:
         client.wait_for_workers(1, timeout=JOIN_SECONDS)
     except TimeoutError as error:
@@ -451,6 +454,18 @@ def _connected(address: str) -> Client:
         found = f"no worker joined the scheduler at {address} within {JOIN_SECONDS:.0f} s"
         raise UsageError(f"{found}: start workers, then call again") from error
     return client
+
+
+def _demand_address(address: str) -> None:
+    """One that nothing can answer at is refused at once, not waited for."""
+    try:
+        parts = urlsplit(address)
+        if parts.scheme and parts.hostname and parts.port:
+            return
+        why = ""
+    except ValueError as error:
+        why = f" ({error})"
+    raise UsageError(f"the Dask scheduler is {address!r}{why}; give tcp://HOST:PORT or tls://HOST:PORT")
 
 
 TLS = {  # what Dask says: what it means

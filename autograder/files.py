@@ -77,9 +77,18 @@ def remove_parts(folder: Path) -> None:
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """What kept `path` from being written, as a sentence that says what to do."""
-    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    why, step = ("the disk is full", "Free some space") if full else (error.strerror or str(error), "Put that right")
+    why, step = _WHY.get(error.errno, (error.strerror or str(error), "Put that right"))
     return StorageError(f"{path} cannot be written: {why}. {step} and call again; what is graded is kept.")
+
+
+_FULL = ("the disk is full", "Free some space")
+_IN_THE_WAY = ("a file is in the place of a folder", "Move it away, or give another folder,")
+_WHY = {  # what the system says: what it means, what to do
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.EEXIST: _IN_THE_WAY,
+    errno.ENOTDIR: _IN_THE_WAY,
+}
 
 
 def safe_name(text: str) -> str:

@@ -4,6 +4,8 @@ Every change is one transaction that happens or does not. SQLite waits for other
 any other database that SQLAlchemy knows is opened by its URL. One process writes, workers never see a gradebook.
 """
 
+import contextlib
+import errno
 import functools
 import json
 import re
@@ -47,7 +49,8 @@ from .autograded import autograded, notebook_text, score_of
 from .database import in_one_transaction, keep_writers_out, patient_url, shown_url
 from .errors import GradebookError
 from .exercises import Lecture
-from .files import write_whole
+from .files import storage_error, write_whole
+from .identities import identities
 from .intake import handed_in_at
 from .records import Report
 from .report import csv_text
@@ -498,6 +501,11 @@ UNSTORABLE = re.compile("[\0\ud800-\udfff]")  # PostgreSQL takes no NUL, nobody 
 
 
 def _handed_in(report, settings):
+    """The time that the LMS told, else that in timestamp.txt."""
+    who = identities(settings.out, report.lecture).get(report.student)
+    with contextlib.suppress(ValueError):  # a spreadsheet may have rewritten it
+        if who and who.handed_in:
+            return datetime.fromisoformat(who.handed_in)  # naive, which nbgrader takes for UTC
     path = settings.out / "submitted" / report.student / report.lecture / "timestamp.txt"
     try:
         found = handed_in_at({path.name: path.read_bytes()})
@@ -651,8 +659,10 @@ def feedback(lecture: Lecture, settings: Settings, student: str = "*") -> list[P
     """The feedback pages that nbgrader wrote to OUT/feedback/STUDENT/LECTURE, of one student or of all.
 
     Raises:
-        GradebookError: some page could not be written; those that could are there.
+        GradebookError: some page could not be written, or the gradebook not be read; the pages that could are there.
+        StorageError: the disk is full.
     """
+    prepare(settings)  # a gradebook that cannot be used says so here, and not as nbgrader does
     config = release.course_config(settings)
     config.CourseDirectory.root = str(settings.out)
     config.CourseDirectory.autograded_directory = "autograded"
@@ -665,8 +675,27 @@ def feedback(lecture: Lecture, settings: Settings, student: str = "*") -> list[P
         try:
             GenerateFeedback(coursedir=CourseDirectory(config=config), config=config).start()
         except NbGraderException as error:
-            raise GradebookError(f"feedback of {lecture.name}: {' '.join(said) or error}") from error
+            raise _without_page(lecture, settings, said or [str(error)]) from error
     return sorted(settings.out.glob(f"feedback/{student}/{lecture.name}/{lecture.name}.html"))
+
+
+def _without_page(lecture, settings, said):
+    """What nbgrader logged about the pages that it could not write, as one sentence of ours."""
+    if any(sign in line for line in said for sign in FULL):
+        return storage_error(settings.out / "feedback", OSError(errno.ENOSPC, ""))
+    students = [match[1] for line in said if (match := FAILED.search(line))]
+    reasons = "; ".join(dict.fromkeys(line for line in said if RAISED.match(line))) or " ".join(said)
+    if not students:
+        return GradebookError(f"feedback of {lecture.name}: {reasons}")
+    return GradebookError(
+        f"feedback of {lecture.name}: there is no page for {', '.join(students)} ({reasons}); look at the notebook in "
+        f"{settings.out / 'autograded'}. The other pages are written"
+    )
+
+
+FULL = ("disk is full", "No space left")
+FAILED = re.compile(r"processing assignment '.*' for student '(.*)'")
+RAISED = re.compile(r"[\w.]+: ")  # the line of a traceback that names the exception
 
 
 class QuotedCsvExport(ExportPlugin):

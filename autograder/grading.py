@@ -23,8 +23,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.prompt import Confirm
 
-from . import export, farm, gradebook, intake, kernels, ledger, report, sandbox
-from .database import kept_open, shown_url
+from . import archive, checks, export, farm, gradebook, intake, kernels, ledger, report, sandbox
+from .database import kept_open, parsed_url, shown_url
 from .errors import CourseError, EngineError, GradebookError, StorageError, UsageError
 from .exercises import Lecture, lecture_names, load_lecture
 from .files import demand_writable, storage_error
@@ -52,7 +52,9 @@ def grade_class(name: str, path: Path, settings: Settings, *, regrade: bool, out
         GradebookError, StorageError: what was graded is kept; the next call goes on.
     """
     lecture = load_lecture(name, settings.solutions)
+    parsed_url(settings.db_url)  # one that cannot be is said before any work
     released = _released(lecture, settings)
+    _demand_checks(lecture)
     found = intake.find(path, name)
     _demand_students(found, settings)
     demand_writable(settings.out, OUTPUTS)
@@ -105,20 +107,30 @@ class _Walk:
         self.released, self.found, self.regrade = released, found, regrade
         self.keys: dict[str, tuple[str, str]] = {}  # student: (key, attempt) of what is under way
         self.below = ledger.foundations(lecture)
+        self.seeds = book.seeds()
+        self.lost = {student: who.lost for student, who in identities(settings.out, lecture.name).items() if who.lost}
         self.kept = 0
         self.unread: list[Report] = []  # folders that could not be read now
 
     def through(self, bar: Progress) -> None:
         task = bar.add_task(self.lecture.name, total=len(self.found))
-        todo = self.changed(lambda: bar.advance(task))
-        graded = farm.graded(grade_submission, todo, self.lecture, self.settings, self.run.seed, warm=kernels.warmed)
-        with contextlib.closing(graded):
-            for done in graded:
-                key, attempt = self.keys.pop(done.student)
-                self.keep(done, key, attempt)
-                bar.advance(task)
+        groups: dict[int, list[Found]] = {}  # one, unless --seed was another one in between
+        for folder in self.found:
+            groups.setdefault(self.seed(folder.student), []).append(folder)
+        for seed, folders in groups.items():
+            todo = self.changed(folders, seed, lambda: bar.advance(task))
+            graded = farm.graded(grade_submission, todo, self.lecture, self.settings, seed, warm=kernels.warmed)
+            with contextlib.closing(graded):
+                for done in graded:
+                    key, attempt = self.keys.pop(done.student)
+                    self.keep(done, key, attempt)
+                    bar.advance(task)
         for failed in self.unread:
             self.keep(failed, "", "")
+
+    def seed(self, student: str) -> int:
+        """The private seed of a student's cases: as set, else the one they were made with before, else the run's."""
+        return self.settings.seed or self.seeds.get(student, self.run.seed)
 
     def keep(self, done: Report, key: str, attempt: str) -> None:
         """Write a Report; of a regrade, put it aside until someone agrees."""
@@ -127,10 +139,11 @@ class _Walk:
         else:
             save(done, key, attempt, self.lecture, self.settings, self.book, self.run)
 
-    def changed(self, advance) -> Iterator[Submission]:
+    def changed(self, folders: list[Found], seed: int, advance) -> Iterator[Submission]:
         """The submissions that are to be graded; the others are counted as kept."""
-        for folder in self.found:
+        for folder in folders:
             try:
+                self.demand_unpacked(folder)
                 submission = intake.read(folder, self.lecture, self.released, self.settings)
             except EngineError as error:
                 self.unread.append(
@@ -138,13 +151,19 @@ class _Walk:
                 )
                 advance()
                 continue
-            key = ledger.score_key(submission, self.lecture, self.settings, self.below)
+            key = ledger.score_key(submission, self.lecture, self.settings, seed, self.below)
             if not self.regrade and self.book.kept(submission.student, key):
                 self.kept += 1
                 advance()
                 continue
             self.keys[submission.student] = (key, submission.digest)
             yield submission
+
+    def demand_unpacked(self, folder: Found) -> None:
+        """An empty folder is no zero where `collect` could not unpack what was handed in."""
+        why = self.lost.get(folder.student)
+        if why and not folder.problem and not intake.list_files(folder.folder).sizes:
+            raise EngineError(f"What was handed in could not be unpacked ({why}): {archive.AGAIN}.")
 
 
 def save(done: Report, key: str, attempt: str, lecture: Lecture, settings: Settings, book: Ledger, run: Run) -> None:
@@ -226,27 +245,39 @@ def export_class(name: str | None, settings: Settings, lms: str | None) -> str:
 
 def feedback_class(name: str | None, settings: Settings, *, err: Console) -> None:
     """Write a feedback page for every graded submission."""
-    graded = _graded_lectures(name, settings)
+    graded, failed = _graded_lectures(name, settings), []
     demand_writable(settings.out, ("feedback",))
     for lecture, _ in graded:
-        pages = gradebook.feedback(lecture, settings)
+        try:
+            pages = gradebook.feedback(lecture, settings)
+        except GradebookError as error:  # of one lecture, or of one student
+            failed.append(str(error))
+            continue
         err.print(
-            f"Feedback on {lecture.name}: {len(pages)} pages in {settings.out / 'feedback'}",
+            f"Feedback on {lecture.name}: {_count(len(pages), 'page')} in {settings.out / 'feedback'}",
             highlight=False,
             soft_wrap=True,
         )
+    if failed:
+        raise GradebookError(" ".join(failed))
 
 
 def undo_last(settings: Settings, *, err: Console) -> None:
     """Take the last grade run in OUT back, in ledger, gradebook and report."""
-    lectures = {name: load_lecture(name, settings.solutions) for name in lecture_names(settings.solutions)}
+    last = ledger.last_run(settings.out)
+    if last and last.lecture not in lecture_names(settings.solutions):
+        raise UsageError(
+            f"the last run is one of {last.lecture}, which is no longer in {settings.solutions}: put its folder back, then "
+            "call undo again"
+        )
+    lecture = last and load_lecture(last.lecture, settings.solutions)
 
-    def restore(lecture: str, student: str, snapshot) -> None:
-        gradebook.restore(snapshot, lectures[lecture], settings)
+    def restore(_: str, student: str, snapshot) -> None:
+        gradebook.restore(snapshot, lecture, settings)
 
     undone = ledger.undo(settings.out, restore)
     err.print(
-        f"Taken back: the run of {undone.run.started} on {undone.run.lecture}, {len(undone.students)} submissions.",
+        f"Taken back: the run of {undone.run.started} on {undone.run.lecture}, {_count(len(undone.students))}.",
         highlight=False,
     )
     if Ledger(settings.out, undone.run.lecture).last_run():
@@ -256,9 +287,10 @@ def undo_last(settings: Settings, *, err: Console) -> None:
 
 
 def _graded_lectures(name: str | None, settings: Settings) -> list[tuple[Lecture, Ledger]]:
-    names = [name] if name else lecture_names(settings.solutions)
-    books = [(load_lecture(n, settings.solutions), Ledger(settings.out, n)) for n in names]
-    graded = [(lecture, book) for lecture, book in books if book.last_run()]
+    if name:
+        load_lecture(name, settings.solutions)  # a typing error is said as such
+    books = [Ledger(settings.out, n) for n in ([name] if name else lecture_names(settings.solutions))]
+    graded = [(load_lecture(book.lecture, settings.solutions), book) for book in books if book.last_run()]
     if not graded:
         raise UsageError(
             f"nothing{f' of {name}' if name else ''} was graded into {settings.out} yet; call autograder grade first"
@@ -285,9 +317,18 @@ def _released(lecture: Lecture, settings: Settings) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise CourseError(
-            f"{lecture.name} is not released: there is no {path}. Call autograder release {lecture.name}"
-        ) from None
+        why = f"there is no {path}"
+    except UnicodeDecodeError as error:
+        why = f"{path} is not UTF-8 ({error})"
+    raise CourseError(f"{lecture.name} is not released: {why}. Call autograder release {lecture.name}")
+
+
+def _demand_checks(lecture: Lecture) -> None:
+    """Every submission runs with the visible checks beside it."""
+    path = lecture.folder / checks.FILE
+    if not path.is_file():
+        step = f"python -m autograder.notebooks {lecture.name}, then autograder release {lecture.name}"
+        raise CourseError(f"{lecture.name} has no visible checks: there is no {path}. Call {step}")
 
 
 def _seed(settings: Settings, book: Ledger) -> int:
@@ -406,8 +447,8 @@ def _say_where(page: Path, settings: Settings, reports, walk: _Walk, err: Consol
     err.print(f"Gradebook:  {shown_url(settings.db_url)}", highlight=False, soft_wrap=True)
 
 
-def _count(submissions: int) -> str:
-    return "1 submission" if submissions == 1 else f"{submissions} submissions"
+def _count(number: int, what: str = "submission") -> str:
+    return f"1 {what}" if number == 1 else f"{number} {what}s"
 
 
 def _progress(err: Console) -> Progress:

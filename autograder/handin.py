@@ -22,7 +22,7 @@ def examine_notebook(path: Path, course: Path) -> Iterator[Finding]:
     lecture = _lecture(path)
     released = course / lecture / f"{lecture}.ipynb"
     known = released.is_file() and released.resolve() != path.resolve()
-    sentences = examine(path, released.read_text(encoding="utf-8") if known else None, lecture)
+    sentences = examine(path, released.read_text(encoding="utf-8", errors="replace") if known else None, lecture)
     if (path.parent / FILE).exists():
         try:
             checks.load(path.parent / FILE, lecture)

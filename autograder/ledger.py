@@ -27,7 +27,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from .errors import UsageError
+from .errors import StorageError, UsageError
 from .exercises import Lecture
 from .files import make_empty, remove_parts, safe_name, storage_error, write_whole
 from .records import Report, Submission, Verdict
@@ -112,17 +112,18 @@ def has_score(report: Report) -> bool:
 
 # ---- what a score rests on
 
-MATTER = ("device", "seed", "cell_seconds", "submission_seconds", "memory_mib", "trust_code")  # settings
+MATTER = ("device", "cell_seconds", "submission_seconds", "memory_mib", "trust_code")  # settings
 AFTER_THE_SCORE = (  # modules whose text decides no score: a change in them regrades nobody
     "__main__", "analysis", "archive", "bundle", "cli", "database", "doctor", "export", "farm", "files", "gradebook", "grading",
     "handin", "identities", "leftovers", "ledger", "nbgrader_plugin", "notebooks", "release", "report", "sample",
 )  # fmt: skip
 
 
-def score_key(submission: Submission, lecture: Lecture, settings: Settings, below: Mapping[str, str]) -> str:
+def score_key(submission: Submission, lecture: Lecture, settings: Settings, seed: int, below: Mapping[str, str]) -> str:
     """SHA-256, as hex, over everything a score rests on: two gradings under one key give the same score.
 
     Args:
+        seed: the private one of the hidden cases, not the setting, which may leave it to be drawn.
         below: the foundations() of the lecture, which all its submissions share.
     """
     facts = {
@@ -131,6 +132,7 @@ def score_key(submission: Submission, lecture: Lecture, settings: Settings, belo
         "ungradable": submission.ungradable,
         "repairs": submission.repairs,
         "lecture": lecture.name,
+        "seed": seed,
         "settings": {name: getattr(settings, name) for name in MATTER},
         **below,
     }
@@ -200,6 +202,11 @@ class Ledger:
     def reports(self) -> dict[str, Report]:
         """Every Report that counts, by student, without the executed notebooks."""
         return _reports(self._submissions)
+
+    def seeds(self) -> dict[str, int]:
+        """The private seed that each student's hidden cases were made with, where a Report tells it."""
+        told = {student: report.provenance.get("seed", "") for student, report in self.reports().items()}
+        return {student: int(seed) for student, seed in told.items() if seed.isdecimal()}
 
     def kept(self, student: str, key: str) -> Report | None:
         """The Report of one student if nothing that it rests on has changed, without the executed notebook."""
@@ -345,6 +352,7 @@ def undo(out: Path, restore: Callable[[str, str, Any], None]) -> Undone:
         restore: called with (lecture, student, snapshot) to put the gradebook back, also when it is so already.
     Raises:
         UsageError: there is no run, or another process is grading into OUT.
+        StorageError: what stood there before can no longer be read; nothing was taken back.
     """
     if not _read_runs(out):
         raise UsageError(f"there is no grade run in {out} that could be taken back")
@@ -352,8 +360,11 @@ def undo(out: Path, restore: Callable[[str, str, Any], None]) -> Undone:
         run = _read_runs(out)[-1]
         ledger, folder = Ledger(Path(out), run.lecture), _runs(out) / run.id
         students, removed = [], []
-        for path in sorted((folder / "before").glob("*.json")):
-            replaced = json.loads(path.read_text(encoding="utf-8"))
+        paths = sorted((folder / "before").glob("*.json"))
+        for path in paths:
+            _replaced(path)  # before anything is changed; they may hold too much to be kept
+        for path in paths:
+            replaced = _replaced(path)
             restore(run.lecture, replaced["student"], replaced["gradebook"])
             place = ledger._submissions / path.name
             if replaced["record"] is None:
@@ -364,6 +375,12 @@ def undo(out: Path, restore: Callable[[str, str, Any], None]) -> Undone:
             students.append(replaced["student"])
         _remove(folder)
         return Undone(run, tuple(students), tuple(removed))
+
+
+def last_run(out: Path) -> Run | None:
+    """The latest run of any lecture in OUT that was not taken back: the one that `undo` would."""
+    runs = _read_runs(out)
+    return runs[-1] if runs else None
 
 
 # ---- below
@@ -392,8 +409,27 @@ def _runs(out: Path) -> Path:
 
 
 def _read_runs(out: Path) -> list[Run]:
-    paths = sorted(_runs(out).glob("[!.]*/run.json"))
-    return [Run(**json.loads(path.read_text(encoding="utf-8"))) for path in paths]
+    return [_run(path) for path in sorted(_runs(out).glob("[!.]*/run.json"))]
+
+
+def _run(path: Path) -> Run:
+    with _told(path, f"Put a copy of it back, or move {path.parent} away: then only this run cannot be taken back"):
+        return Run(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def _replaced(path: Path) -> dict[str, Any]:
+    with _told(path, "Put a copy of it back; nothing was taken back"):
+        replaced = json.loads(path.read_text(encoding="utf-8"))
+        return {name: replaced[name] for name in ("student", "record", "gradebook")}
+
+
+@contextlib.contextmanager
+def _told(path: Path, step: str) -> Iterator[None]:
+    """We write whole files: a person or a broken disk was at one that cannot be read."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError) as error:
+        raise StorageError(f"{path} is damaged ({error}). {step}; what is graded is kept") from error
 
 
 def _prune(out: Path) -> None:

@@ -8,6 +8,7 @@ import contextlib
 import filecmp
 import logging
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -108,16 +109,22 @@ def course_config(settings: Settings) -> Config:
 
 @contextlib.contextmanager
 def said_by_nbgrader() -> Iterator[list[str]]:
-    """What nbgrader logs meanwhile: kept rather than printed, errors' last lines in the list given."""
+    """What nbgrader logs meanwhile: kept rather than printed, the telling line of each error in the list given."""
     logger, said = get_logger(), []
     handler = logging.Handler(logging.ERROR)
-    handler.emit = lambda record: said.append(record.getMessage().strip().splitlines()[-1])
+    handler.emit = lambda record: said.append(_telling(record.getMessage().strip().splitlines()))
     before, logger.propagate = (logger.handlers[:], logger.propagate), False
     logger.handlers[:] = [handler]
     try:
         yield said
     finally:
         logger.handlers[:], logger.propagate = before
+
+
+def _telling(lines: list[str]) -> str:
+    """The last line; of a traceback, that which names the exception, for its text may have several."""
+    named = [line for line in lines[1:] if re.match(r"[\w.]+: ", line)]
+    return named[-1] if lines[0].startswith("Traceback") and named else lines[-1]
 
 
 def differing(made: Path, there: Path) -> list[Path]:

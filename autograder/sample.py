@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .errors import CourseError
 from .exercises import Exercise, Lecture, standalone_text
+from .files import storage_error
 from .settings import Settings
 
 FORGERY = """
@@ -77,7 +78,8 @@ def write(lecture: Lecture, settings: Settings, folder: Path) -> list[str]:
     """Write the sample class as `folder`/STUDENT/LECTURE/LECTURE.ipynb; what stood there of these students is replaced.
 
     Raises:
-        CourseError: the lecture is not released yet.
+        CourseError: the lecture is not released yet, or not as it should be.
+        StorageError: `folder` cannot be written.
     """
     name = f"{lecture.name}.ipynb"
     try:
@@ -87,12 +89,21 @@ def write(lecture: Lecture, settings: Settings, folder: Path) -> list[str]:
         raise CourseError(
             f"{error.filename} is missing: run make notebooks, then autograder release {lecture.name}"
         ) from error
+    except ValueError as error:
+        raise CourseError(
+            f"{name} in {settings.course} or {settings.solutions} is not UTF-8 ({error}): run make notebooks, then "
+            f"autograder release {lecture.name}"
+        ) from error
     students = []
     for student, text in sample_class(lecture, released, solved):
         own = Path(folder) / student / lecture.name
-        shutil.rmtree(own, ignore_errors=True)
-        own.mkdir(parents=True)
-        (own / name).write_text(text, encoding="utf-8")
+        try:
+            if own.exists():
+                shutil.rmtree(own)
+            own.mkdir(parents=True)
+            (own / name).write_text(text, encoding="utf-8")
+        except OSError as error:
+            raise storage_error(own, error) from error
         students.append(student)
     return students
 

@@ -17,10 +17,10 @@ import tempfile
 from dataclasses import dataclass, field
 
 from autograder import bubblewrap, landlock, seccomp
-from autograder.errors import Refused
+from autograder.errors import EngineError, Refused
 from autograder.limits import Limits
 from autograder.plans import PLANS, Plan
-from autograder.warm import Zygote, ZygoteError, clean
+from autograder.warm import Zygote, ZygoteError, clean, start_fails
 
 log = logging.getLogger(__name__)
 
@@ -87,8 +87,14 @@ def at_least(minimum=MINIMUM, trust_code=False):
 
     Raises:
         Refused: it is below the minimum, and the code is not to be trusted.
+        EngineError: the process that kernels are forked from does not start, whatever the level is.
     """
     found, names = level(), list(PLANS)
+    if found.name == "none" and sys.platform.startswith("linux") and (why := start_fails()):
+        raise EngineError(
+            f"the process that kernels are forked from does not start ({why}), so nothing is known of the sandbox: "
+            f"install the autograder for {sys.executable}, as the README says. --trust-code would not help"
+        )
     if names.index(found.name) > names.index(minimum) and not trust_code:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in found.why.items())
         raise Refused(

@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from traitlets import Bool, Enum, Float, Int, Unicode
+from traitlets import Bool, Float, Int, Unicode
 from traitlets.config import Configurable, PyFileConfigLoader
 
 from .errors import UsageError
@@ -24,7 +24,7 @@ class Grading(Configurable):
     out = Unicode("grading", help="Folder that a class is graded into.").tag(config=True)
     workers = Int(0, help="Worker processes; 0 for one a core.").tag(config=True)
     scheduler = Unicode("", help="Address of a Dask scheduler; empty for a cluster on this machine.").tag(config=True)
-    device = Enum(["cpu", "cuda"], "cpu", help="Where the cases' tensors live.").tag(config=True)
+    device = Unicode("cpu", help="Where the cases' tensors live.").tag(config=True)
     seed = Int(
         0, help="Private seed of the hidden cases; 0 draws one for each run and stores it with the results."
     ).tag(config=True)
@@ -42,6 +42,7 @@ class Grading(Configurable):
     db_url = Unicode("", help="Gradebook's SQLAlchemy URL; empty for OUT/gradebook.db.").tag(config=True)
 
 
+DEVICES = ("cpu", "cuda")
 LIMITS = (  # setting, least, most: a system takes no number that is larger, and nothing works with less
     ("cell_seconds", 0.01, 1_000_000),
     ("submission_seconds", 0.01, 1_000_000),
@@ -99,7 +100,11 @@ def load_settings(root: Path | str = ".", **overrides) -> Settings:
     for name, most in (("workers", 1024), ("seed", 1 << 62)):
         if not 0 <= values[name] <= most:
             raise UsageError(f"{name} is {values[name]}; give 0 to {most}")
+    if values["device"] not in DEVICES:
+        raise UsageError(f"device is {values['device']!r}; give {' or '.join(DEVICES)}")
     for name in ("solutions", "course", "out"):
+        if not values[name].strip():
+            raise UsageError(f"{name} is empty; give a folder")
         values[name] = (root / values[name]).resolve()
     values["workers"] = (
         values["workers"] or len(os.sched_getaffinity(0))

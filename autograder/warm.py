@@ -199,6 +199,7 @@ def popen(setup, control, env, group=None):
     else:
         command += [sys.executable]
     command += ["-m", "autograder.zygote", str(control.fileno())]
+    env = {**our_place(), **env}
     return subprocess.Popen(
         command, pass_fds=[control.fileno()], env=env, stdin=subprocess.DEVNULL, start_new_session=True
     )
@@ -306,6 +307,23 @@ def clean(home):
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     path = f"{os.path.dirname(sys.executable)}:/usr/local/bin:/usr/bin:/bin"
     return {"PATH": path, "HOME": home, "PYTHONDONTWRITEBYTECODE": "1", **INHERITABLE, **kept}
+
+
+def our_place():
+    """What makes a new interpreter import this very package, where sys.path leads to it and not an installation.
+
+    Only a zygote's own environment has it; a kernel gets that of its request.
+    """
+    place = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    installed = place.endswith(("site-packages", "dist-packages"))
+    return {"PYTHONPATH": place} if not installed and place in map(os.path.abspath, sys.path) else {}
+
+
+def start_fails():
+    """Why a zygote could not even start without any walls, in the words of Python; "" where it could."""
+    command = [sys.executable, "-c", "import autograder.zygote"]
+    tried = subprocess.run(command, cwd="/", env={**our_place(), **clean("/tmp")}, capture_output=True, text=True)
+    return (tried.stderr.strip().splitlines() or [f"exit code {tried.returncode}"])[-1] if tried.returncode else ""
 
 
 def memory_file(content):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder.archive import LMS, Row, collect
-from autograder.errors import EngineError, UsageError
+from autograder.errors import EngineError, StorageError, UsageError
 from autograder.exercises import Lecture
 from autograder.identities import Identity, identities
 from autograder.intake import find, handed_in_at, read
@@ -383,6 +383,112 @@ def test_a_folder_that_cannot_be_written_keeps_what_was_there(zipped, course, mo
         collect(later, LECTURE, course)
     monkeypatch.undo()
     assert submitted(course) == before and os.listdir(course.out / "submitted" / "Ann") == [LECTURE]
+
+
+# What cannot be unpacked costs nobody points
+
+
+def spoilt(archive, name):
+    """The zip with a byte of the compressed content of one entry changed."""
+    content = bytearray(archive.read_bytes())
+    with zipfile.ZipFile(archive) as zipped:
+        info = zipped.getinfo(name)
+    place = info.header_offset + 30 + len(info.filename.encode()) + info.compress_size // 2
+    content[place] ^= 0xFF
+    archive.write_bytes(content)
+    return archive
+
+
+ANN, CY = f"Ann_1_assignsubmission_file_/{N}", f"Cy_2_assignsubmission_file_/{N}"
+UNREADABLE = {
+    "damaged": lambda archive: spoilt(archive, ANN),
+    "encrypted": lambda archive: (archive.write_bytes(encrypted(archive.read_bytes())), archive)[1],
+}
+
+
+@pytest.mark.parametrize("how", UNREADABLE)
+def test_what_cannot_be_unpacked_replaces_nothing(how, zipped, course):
+    collect(zipped({ANN: NOTEBOOK, CY: NOTEBOOK}), LECTURE, course)
+    before = submitted(course), identities(course.out, LECTURE)
+    rows = collect(
+        UNREADABLE[how](zipped({ANN: NOTEBOOK + b" ", "Ann_1_assignsubmission_file_/b": b"x"})), LECTURE, course
+    )
+    assert (submitted(course), identities(course.out, LECTURE)) == before
+    assert how in notes(rows) and "what was collected before stays: download the archive again" in notes(rows)
+    assert {row.student for row in rows if row.lost} == {"Ann"} and targets(rows) == {f"Ann/{LECTURE}"}
+
+
+@pytest.mark.parametrize("how", UNREADABLE)
+def test_a_student_of_whom_nothing_could_be_unpacked_is_recorded_until_the_next_download(how, zipped, course):
+    rows = collect(UNREADABLE[how](zipped({ANN: NOTEBOOK})), LECTURE, course)
+    assert "no zero but an error of ours: download the archive again" in notes(rows)
+    assert [found.student for found in find(course.out / "submitted", LECTURE)] == ["Ann"] and not submitted(course)
+    assert how in identities(course.out, LECTURE)["Ann"].lost
+    collect(zipped({ANN: NOTEBOOK}), LECTURE, course)
+    assert identities(course.out, LECTURE)["Ann"] == Identity("moodle", "1", "Ann")
+    assert submitted(course) == {f"Ann/{LECTURE}/{N}": NOTEBOOK}
+
+
+def test_a_receipt_collected_before_is_no_submission_that_could_stay(zipped, course):
+    stem = "W_alee_attempt_2024-01-02-03-04-05"
+    collect(zipped({f"{stem}.txt": RECEIPT}), LECTURE, course, lms="blackboard")
+    name = f"{stem}_{N}"
+    collect(spoilt(zipped({f"{stem}.txt": RECEIPT, name: NOTEBOOK}), name), LECTURE, course)
+    assert not submitted(course) and "damaged" in identities(course.out, LECTURE)["alee"].lost
+
+
+def test_a_link_in_place_of_the_only_file_is_no_empty_submission(zipped, course):
+    rows = collect(zipped({link(ANN): b"/etc/passwd"}), LECTURE, course)
+    assert [row.lost for row in rows if row.file] == ["it is a link or a device"]
+
+
+def test_a_file_that_is_too_large_is_the_students_own(zipped, course):
+    rows = collect(zipped({ANN: NOTEBOOK, "Ann_1_assignsubmission_file_/big": bytes(12 * 2**20)}), LECTURE, course)
+    assert submitted(course) == {f"Ann/{LECTURE}/{N}": NOTEBOOK} and not any(row.lost for row in rows)
+
+
+def test_names_of_another_lms_than_the_one_told_are_refused(zipped, course):
+    with pytest.raises(UsageError, match=r"no name that Canvas gives.*those of Moodle: leave --lms out"):
+        collect(zipped({ANN: NOTEBOOK}), LECTURE, course, lms="canvas")
+    assert not course.out.exists()
+
+
+@pytest.mark.parametrize("name", ["timestamp.txt", "TimeStamp.TXT"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_when_something_was_handed_in_is_not_the_students_to_say(name, inside, zipped, course):
+    early = b"2020-01-01 00:00:00"
+    told = {f"W_alee_attempt_2026-11-30-10-00-00_{N}": NOTEBOOK}
+    more = {"W_alee_attempt_2026-11-30-10-00-00_a.zip": as_zip({name: early, "b": b"1"})}
+    rows = collect(
+        zipped(told | (more if inside else {f"W_alee_attempt_2026-11-30-10-00-00_{name}": early})), LECTURE, course
+    )
+    assert submitted(course)[f"alee/{LECTURE}/timestamp.txt"] == b"2026-11-30 10:00:00\n"
+    assert "not the student's to say" in notes(rows) and early not in submitted(course).values()
+    rows = collect(zipped({ANN: NOTEBOOK, f"Ann_1_assignsubmission_file_/{name}": early}), LECTURE, course)
+    assert f"Ann/{LECTURE}/{N}" in submitted(course) and early not in submitted(course).values()
+
+
+# The list of who was collected, after somebody opened it in a spreadsheet
+
+
+@pytest.mark.parametrize("change", [lambda text: text.replace(",", ";"), lambda text: "\ufeff" + text])
+def test_the_list_of_students_is_read_as_a_spreadsheet_saves_it(change, zipped, course):
+    collect(zipped(attempt(3)), LECTURE, course)
+    path, before = course.out / "collected" / f"{LECTURE}.csv", identities(course.out, LECTURE)
+    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
+    assert identities(course.out, LECTURE) == before and len(before) == 1
+
+
+@pytest.mark.parametrize(
+    "content", [b"student,lms\n\xc5sa,moodle\n", b"who,lms\nada,moodle\n", b"student\n" + b"x" * 200000]
+)
+def test_a_list_of_students_that_is_none_is_named_in_one_sentence(content, zipped, course):
+    path = course.out / "collected" / f"{LECTURE}.csv"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    with pytest.raises(StorageError, match=f"{LECTURE}.csv cannot be read.*UTF-8.*collect again"):
+        collect(zipped(attempt(3)), LECTURE, course)
+    assert path.read_bytes() == content
 
 
 def test_every_lms_has_its_names_tested():

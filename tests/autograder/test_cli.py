@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -84,10 +85,30 @@ WRONG = {
     "the course in place of a class": (["grade", "02_indexing", "--submissions", "solutions"], "course's own"),
     "a port that there is not": (["tensorboard", "docs", "--port", "99999999"], "--port"),
     "a seed too large": (["grade", "02_indexing", "--submissions", "docs", "--seed", str(10**30)], "seed"),
-    "an unknown device": (["grade", "02_indexing", "--submissions", "docs", "--device", "tpu"], "tpu"),
+    "an unknown device": (
+        ["grade", "02_indexing", "--submissions", "docs", "--device", "tpu"],
+        "'tpu'; give cpu or cuda",
+    ),
     "an unknown LMS": (["collect", "README.md", "02_indexing", "--lms", "ilias"], "moodle"),
     "nothing graded yet": (["report", "02_indexing", "--out", "no/such/class"], "autograder grade"),
     "nothing to take back": (["undo", "--out", "no/such/class"], "taken back"),
+    "a worker that is no number": (["grade", "02_indexing", "--submissions", "docs", "--workers", "x1"], "given: 'x1'"),
+    "an unset variable as the class": (["grade", "02_indexing", "--submissions", ""], "it is empty"),
+    "an unset variable as the folder": (["report", "--out", ""], "it is empty"),
+    "an unset variable as the archive": (["collect", "", "02_indexing"], "it is empty"),
+    "a file as the folder": (
+        ["grade", "02_indexing", "--submissions", "docs", "--out", "README.md"],
+        "README.md cannot be written: a file is in the place of a folder. Move it away",
+    ),
+    "a scheduler without a port": (
+        ["grade", "02_indexing", "--submissions", "docs", "--scheduler", "here"],
+        "is 'here'; give tcp://HOST:PORT",
+    ),
+    "a scheduler at a port that there is not": (
+        ["grade", "02_indexing", "--submissions", "docs", "--scheduler", "tcp://127.0.0.1:99999"],
+        "0-65535); give tcp://HOST:PORT",
+    ),
+    "a sample class in place of a file": (["sample", "02_indexing", "README.md"], "a file is in the place of a folder"),
     "a notebook that is not there": (["doctor", "no.ipynb"], "no.ipynb"),
     "no runs": (["tensorboard", "no/such/runs"], "no/such/runs"),
 }
@@ -116,6 +137,23 @@ def test_an_empty_folder_is_wrong_use(capsys, tmp_path):
     assert code == 2 and "no student's folder" in err
 
 
+def test_collect_says_who_could_not_be_unpacked_and_ends_with_code_1(capsys, tmp_path):
+    archive = tmp_path / "download.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for name in ("Ann_1", "Cy_2"):
+            file.writestr(f"{name}_assignsubmission_file_/02_indexing.ipynb", "x" * 500)
+    call = ["collect", str(archive), "02_indexing", "--out", str(tmp_path / "class")]
+    assert said(capsys, *call)[0] == 0
+    content = bytearray(archive.read_bytes())
+    content[200] ^= 0xFF
+    archive.write_bytes(content)
+    for more in (["--dry-run"], []):
+        code, out, err = said(capsys, *call, *more)
+        assert code == 1 and "Ann" in err and "Cy" not in err and "call collect again" in err and "stays" in out
+    kept = tmp_path / "class" / "submitted" / "Ann" / "02_indexing" / "02_indexing.ipynb"
+    assert kept.read_text() == "x" * 500
+
+
 def test_list_as_json_has_ids_numbers_points_and_cells(capsys):
     code, out, _ = said(capsys, "list", "02_indexing", "--json")
     rows = json.loads(out)
@@ -139,6 +177,20 @@ def test_a_missing_package_is_named_with_the_cure(capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "autograder.grading", None)
     code, _, err = said(capsys, "report")
     assert code == 2 and "not installed" in err and "torch-lectures[grade]" in err
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_a_fault_of_ours_is_one_sentence_and_a_traceback_where_it_is_asked_for(capsys, monkeypatch, verbose):
+    monkeypatch.setattr("autograder.grading.report_class", lambda *a, **k: 1 / 0)
+    code, out, err = said(capsys, *["-v"] * verbose, "report")
+    assert code == 1 and out == "" and "A fault in the autograder: ZeroDivisionError: division by zero" in err
+    assert ("Traceback" in err) == verbose == ("-v VERB shows where" not in err)
+
+
+def test_help_shows_what_may_be_left_out_once(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    for verb in VERBS:
+        assert "[[" not in said(capsys, verb, "--help")[1]
 
 
 def test_ctrl_c_says_that_nothing_is_lost(capsys, monkeypatch):

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import shutil
 import sqlite3
+import traceback
 import warnings
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from alembic.script import ScriptDirectory
 from nbgrader.api import Gradebook
 from nbgrader.converters import GenerateAssignment
+from nbgrader.converters.base import NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.plugins import CsvExportPlugin
 from nbgrader.utils import determine_grade
@@ -26,6 +28,7 @@ from autograder import database, gradebook, notebooks, probe
 from autograder.autograded import autograded, notebook_text
 from autograder.errors import EngineError, GradebookError, StorageError
 from autograder.exercises import load_lecture
+from autograder.identities import Identity, remember
 from autograder.records import Report, Verdict
 from autograder.release import course_config, said_by_nbgrader
 from autograder.settings import load_settings
@@ -356,6 +359,19 @@ def test_the_time_of_handing_in_is_that_of_the_submitted_folder(lecture, book, g
     assert rows(book, "select timestamp from submitted_assignment") == [(kept,)]
 
 
+@pytest.mark.parametrize(
+    "told, kept",
+    [("2026-11-30T10:00:00", "2026-11-30 10:00:00.000000"), ("30.11.2026 10:00", "2020-01-01 00:00:00.000000")],
+)
+def test_the_time_that_the_lms_told_wins_over_a_file_in_the_folder(lecture, book, told, kept):
+    folder = book.out / "submitted" / "ada" / TINY
+    folder.mkdir(parents=True)
+    (folder / "timestamp.txt").write_text("2020-01-01 00:00:00")
+    remember(book.out, TINY, {"ada": Identity("blackboard", "ada", "Ada", told)})
+    gradebook.write(report_of(lecture), lecture, book, attempt_changed=True)
+    assert rows(book, "select timestamp from submitted_assignment") == [(kept,)]
+
+
 def test_a_late_submission_loses_what_the_course_says(lecture, book, course):
     config = course / "nbgrader_config.py"
     config.write_text(config.read_text() + "\nc.LateSubmissionPlugin.penalty_method = 'zero'\n")
@@ -682,6 +698,14 @@ def test_a_url_that_does_not_work_is_one_sentence_without_its_password(lecture, 
     assert "secret" not in str(caught.value) and "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "url", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///file:x?mode=memory&uri=true"]
+)
+def test_a_gradebook_that_would_end_with_the_call_is_refused(lecture, settings, url):
+    with pytest.raises(GradebookError, match=r"keeps nothing.*give the path of a file"):
+        gradebook.ensure_assignment(lecture, dataclasses.replace(settings, db_url=url))
+
+
 def test_a_file_that_is_no_database_is_one_sentence(lecture, settings):
     settings.out.mkdir()
     (settings.out / "gradebook.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
@@ -721,9 +745,34 @@ def test_feedback_that_cannot_be_made_names_the_student(lecture, book):
     gradebook.write(report_of(lecture), lecture, book, attempt_changed=True)
     gradebook.write(report_of(lecture, "bo"), lecture, book, attempt_changed=True)
     (book.out / "autograded" / "ada" / TINY / f"{TINY}.ipynb").write_text("{")
-    with pytest.raises(GradebookError, match="student 'ada'"):
+    with pytest.raises(GradebookError, match=r"there is no page for ada .*The other pages are written") as caught:
         gradebook.feedback(lecture, book)
+    assert "traceback" not in str(caught.value)
     assert (book.out / "feedback" / "bo" / TINY / f"{TINY}.html").exists()
+
+
+@pytest.mark.parametrize(
+    "told", ["OSError: [Errno 28] No space left on device", "(sqlite3.OperationalError) database or disk is full"]
+)
+def test_feedback_on_a_full_disk_says_so_and_speaks_of_no_upgrade(lecture, book, monkeypatch, told):
+    def full(self):
+        try:
+            raise OSError(told)
+        except OSError:
+            self.log.error(traceback.format_exc() + "[SQL: insert]\n(Background on this error at: https://sqlalche.me)")
+        self.log.error("To resolve the issue run `nbgrader db upgrade`.")
+        raise NbGraderException("To resolve the issue run `nbgrader db upgrade`.")
+
+    monkeypatch.setattr(gradebook.GenerateFeedback, "start", full)
+    with pytest.raises(StorageError, match=r"feedback cannot be written: the disk is full. Free some space"):
+        gradebook.feedback(lecture, book)
+
+
+def test_feedback_asks_the_gradebook_before_nbgrader_does(lecture, book, monkeypatch):
+    monkeypatch.setattr(gradebook.GenerateFeedback, "start", lambda self: pytest.fail("nbgrader began"))
+    (book.out / "gradebook.db").write_bytes(b"not a database, but long enough to be looked at" * 100)
+    with pytest.raises(GradebookError, match="is no database"):
+        gradebook.feedback(lecture, book)
 
 
 def test_exported_grades_survive_commas_quotes_and_formulas(lecture, book, tmp_path):

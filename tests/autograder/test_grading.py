@@ -3,7 +3,9 @@
 import contextlib
 import io
 import json
+import shutil
 import sqlite3
+import zipfile
 from dataclasses import replace
 from datetime import datetime
 
@@ -11,7 +13,7 @@ import pytest
 from nbgrader.utils import parse_utc
 from rich.console import Console
 
-from autograder import gradebook, grading, ledger, release
+from autograder import archive, gradebook, grading, ledger, release
 from autograder.errors import CourseError, EngineError, GradebookError, StorageError, UsageError
 from autograder.exercises import load_lecture
 from autograder.records import Report, Verdict
@@ -23,8 +25,6 @@ KEYS = {"student", "lecture", "state", "reason", "repairs", "score", "max_score"
 
 @pytest.fixture(scope="module")
 def course(built_course, tmp_path_factory):
-    import shutil
-
     from autograder.settings import load_settings
 
     root = shutil.copytree(built_course, tmp_path_factory.mktemp("class") / "course")
@@ -227,7 +227,7 @@ def at_once(task, submissions, lecture, settings, seed, *, warm):
         if submission.student == "bob":
             points |= {"every_kth": 0.0, "even_numbers": 3.0}
         verdicts = tuple(Verdict(e.id, e.number, points[e.id], e.points) for e in lecture.exercises)
-        seen = {"submission": submission.digest}
+        seen = {"submission": submission.digest, "seed": str(seed)}
         yield Report(
             submission.student, lecture.name, "graded", verdicts, provenance=seen, notebook=submission.notebook
         )
@@ -276,6 +276,132 @@ def test_undo_of_the_only_run_leaves_nothing_graded_behind(small, handed_in, tmp
     assert left <= {"submitted", "report", "gradebook.db", "gradebook.db-wal", "gradebook.db-shm"}
     assert [path for path in (small.out / "report").rglob("*") if path.is_file() and path.name != "lock"] == []
     assert not any(score for score in auto_scores(small).values())
+
+
+@pytest.mark.xdist_group("grading")
+def test_what_was_graded_is_kept_and_regraded_with_the_seed_of_its_own(small, handed_in, tmp_path):
+    for student in ("ada", "bob"):
+        path = tmp_path / "handed" / student / LECTURE / f"{LECTURE}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(handed_in(), encoding="utf-8")
+
+    def seeds(results):
+        return {student: result["provenance"]["seed"] for student, result in results.items()}
+
+    first = seeds(graded(replace(small, seed=5), tmp_path / "handed")[2])
+    _, text, results = graded(small, tmp_path / "handed")
+    assert "2 of them unchanged and kept" in text and len(list((small.out / "report" / "runs").iterdir())) == 1
+    assert first == seeds(results) == {"ada": "5", "bob": "5"}
+    graded(replace(small, seed=7), tmp_path / "handed" / "bob")
+    _, text, results = graded(small, tmp_path / "handed")
+    assert "2 of them unchanged and kept" in text and seeds(results) == {"ada": "5", "bob": "7"}
+    _, text, results = graded(small, tmp_path / "handed", regrade=True)
+    assert "No score changes." in text and seeds(results) == {"ada": "5", "bob": "7"}
+    assert "2 of them unchanged and kept" not in graded(replace(small, seed=9), tmp_path / "handed")[1]
+
+
+@pytest.mark.xdist_group("grading")
+def test_what_collect_could_not_unpack_is_an_error_of_ours_and_no_zero(small, handed_in, tmp_path):
+    spoilt = tmp_path / "download.zip"
+    with zipfile.ZipFile(spoilt, "w") as file:
+        for name in ("Ann_1", "Cy_2"):
+            file.writestr(f"{name}_assignsubmission_file_/{LECTURE}.ipynb", handed_in())
+    content = bytearray(spoilt.read_bytes())
+    content[200] ^= 0xFF
+    spoilt.write_bytes(content)
+    archive.collect(spoilt, LECTURE, small)
+    errors, text, results = graded(small, small.out / "submitted")
+    assert errors == 1 and results["Ann"]["state"] == "error" and results["Cy"]["score"] == 5
+    assert "could not be unpacked (it is damaged" in results["Ann"]["reason"]
+    assert "download the archive again" in text and "Nothing was handed in" not in text
+    exported = grading.export_class(LECTURE, small, "moodle")
+    assert "Participant 2" in exported and "Participant 1" not in exported
+    (small.out / "submitted" / "Ann" / LECTURE / f"{LECTURE}.ipynb").write_text(handed_in())  # by hand
+    assert graded(small, small.out / "submitted")[2]["Ann"]["score"] == 5
+
+
+BROKEN_LECTURES = {
+    "syntax": ("\n\ndef broken(:\n", r"exercises.py, line 3: SyntaxError"),
+    "at once": ("\n1 / 0\n", r"exercises.py, line 2: ZeroDivisionError"),
+    "an end": ("raise SystemExit(3)\n", r"exercises.py, line 1: SystemExit"),
+    "a package": ("import no_such_package\n", r"line 1: it imports no_such_package, which is not installed here"),
+    "points": (
+        "from autograder.exercises import exercise\n\n\n@exercise('7.1', points='x', minutes=5, stars=1)\ndef f():\n    pass\n"
+        "\n\n@f.cases\ndef _(rng):\n    yield\n",
+        r"exercises.py: TypeError",
+    ),
+    "bytes": (b"\xff\xfe\x00", "exercises.py.*Error"),
+}
+
+
+@pytest.fixture
+def graded_once(small, handed_in, tmp_path):
+    """Settings of a course of its own, with ada graded: 10_tiny alone is known."""
+    root = tmp_path / "own"
+    shutil.copytree(small.solutions, root / "solutions")
+    shutil.copytree(small.course, root / "course")
+    shutil.copy(small.solutions.parent / "nbgrader_config.py", root)
+    settings = replace(small, solutions=root / "solutions", course=root / "course")
+    path = tmp_path / "handed" / "ada" / LECTURE / f"{LECTURE}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(handed_in(), encoding="utf-8")
+    graded(settings, tmp_path / "handed")
+    return settings
+
+
+@pytest.mark.xdist_group("grading")
+@pytest.mark.parametrize("how", BROKEN_LECTURES)
+def test_a_lecture_half_written_is_one_sentence_and_stops_no_other(graded_once, how):
+    content, words = BROKEN_LECTURES[how]
+    path = graded_once.solutions / "11_new" / "exercises.py"
+    path.parent.mkdir()
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(CourseError, match=words):
+        load_lecture("11_new", graded_once.solutions)
+    quiet = Console(file=io.StringIO())
+    grading.report_class(None, graded_once, out=quiet, err=quiet)
+    assert "ada" in grading.export_class(None, graded_once, None)
+    grading.undo_last(graded_once, err=quiet)
+    assert "1 submission." in quiet.file.getvalue() and not ledger.last_run(graded_once.out)
+
+
+@pytest.mark.xdist_group("grading")
+def test_what_undo_and_grade_need_of_the_course_is_asked_for_before_anything_is_changed(graded_once, tmp_path):
+    folder = graded_once.solutions / LECTURE
+    folder.rename(tmp_path / "aside")
+    with pytest.raises(
+        UsageError, match=f"the last run is one of {LECTURE}, which is no longer in .*put its folder back"
+    ):
+        grading.undo_last(graded_once, err=Console())
+    assert ledger.Ledger(graded_once.out, LECTURE).reports()
+    (tmp_path / "aside").rename(folder)
+    (folder / "checks.json").unlink()
+    with pytest.raises(
+        CourseError, match=f"no visible checks.*autograder.notebooks {LECTURE}, then autograder release"
+    ):
+        graded(graded_once, tmp_path / "handed")
+    (graded_once.course / LECTURE / f"{LECTURE}.ipynb").write_bytes(b"\xff")
+    with pytest.raises(CourseError, match=f"is not UTF-8.*autograder release {LECTURE}"):
+        graded(graded_once, tmp_path / "handed")
+
+
+@pytest.mark.xdist_group("grading")
+def test_feedback_of_one_lecture_or_student_that_fails_is_said_and_the_others_are_written(graded_once, monkeypatch):
+    for name in ("09_early", "12_late"):
+        shutil.copytree(graded_once.solutions / LECTURE, graded_once.solutions / name)
+    given = []
+
+    def feedback(lecture, settings):
+        given.append(lecture.name)
+        if lecture.name == "09_early":
+            raise GradebookError("no page for bob")
+        return []
+
+    monkeypatch.setattr(grading.gradebook, "feedback", feedback)
+    monkeypatch.setattr(grading.Ledger, "last_run", lambda self: "a run")
+    with pytest.raises(GradebookError, match="no page for bob"):
+        grading.feedback_class(None, graded_once, err=Console(file=io.StringIO()))
+    assert given == ["09_early", LECTURE, "12_late"]
 
 
 UNWRITABLE = ["report", "autograded", "submitted", ""]

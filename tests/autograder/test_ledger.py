@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from autograder import files, ledger
-from autograder.errors import UsageError
+from autograder.errors import StorageError, UsageError
 from autograder.ledger import SCORE_FROM, Ledger
 from autograder.records import STATES, Report, Submission, Verdict
 
@@ -132,19 +132,20 @@ def test_a_damaged_file_counts_as_not_graded(tmp_path, gradebook, caplog):
 )
 def test_the_key_changes_with_everything_a_score_rests_on(tiny, tiny_settings, change):
     submission = Submission("ada", LECTURE, "{}", digest="d")
-    before = ledger.score_key(submission, tiny, tiny_settings, BELOW)
-    assert before == ledger.score_key(submission, tiny, tiny_settings, BELOW)
+    before = ledger.score_key(submission, tiny, tiny_settings, 7, BELOW)
+    assert before == ledger.score_key(submission, tiny, tiny_settings, 7, BELOW)
     changed, settings = change(submission, tiny_settings)
-    assert before != ledger.score_key(changed, tiny, settings, BELOW)
-    assert before != ledger.score_key(submission, tiny, tiny_settings, {**BELOW, "torch": "2"})
+    assert before != ledger.score_key(changed, tiny, settings, 7, BELOW)
+    assert before != ledger.score_key(submission, tiny, tiny_settings, 8, BELOW)
+    assert before != ledger.score_key(submission, tiny, tiny_settings, 7, {**BELOW, "torch": "2"})
 
 
-@pytest.mark.parametrize("name", ["workers", "out", "scheduler", "db_url"])
+@pytest.mark.parametrize("name", ["workers", "out", "scheduler", "db_url", "seed"])
 def test_the_key_does_not_change_with_what_decides_no_score(tiny, tiny_settings, name):
     submission = Submission("ada", LECTURE, "{}", digest="d")
     changed = replace(tiny_settings, **{name: "changed"})
-    key = ledger.score_key(submission, tiny, tiny_settings, BELOW)
-    assert key == ledger.score_key(submission, tiny, changed, BELOW)
+    key = ledger.score_key(submission, tiny, tiny_settings, 7, BELOW)
+    assert key == ledger.score_key(submission, tiny, changed, 7, BELOW)
 
 
 def test_the_key_changes_with_the_exercises_and_with_the_package_that_they_import(tiny, tmp_path, monkeypatch):
@@ -286,6 +287,31 @@ def test_changes_are_those_whose_result_differs_the_largest_first():
     assert found["up"].exercises == (("10.1", 0.0, 2.0),)
     assert (found["new"].before, found["new"].after, found["new"].state_before) == (None, 2.0, None)
     assert (found["broke"].after, found["broke"].state_after, found["broke"].exercises) == (None, "error", ())
+
+
+@pytest.mark.parametrize("content", [b"", b'{"id": "cut', b"[]", b'{"id": 1}', b"\xff"])
+def test_a_run_that_cannot_be_read_is_named_in_one_sentence(tmp_path, gradebook, content):
+    grade(tmp_path, FIRST, gradebook)
+    (path,) = (tmp_path / "report" / "runs").glob("*/run.json")
+    path.write_bytes(content)
+    for ask in (Ledger(tmp_path, LECTURE).last_run, lambda: ledger.undo(tmp_path, gradebook.restore)):
+        with pytest.raises(StorageError, match=r"run.json is damaged .*move .* away"):
+            ask()
+
+
+@pytest.mark.parametrize("content", [b"", b'{"student": "cut', b"[]", b'{"student": "bob"}', b"\xff"])
+def test_a_run_is_taken_back_only_if_all_that_stood_before_can_be_read(tmp_path, gradebook, content):
+    grade(tmp_path, FIRST, gradebook)
+    grade(tmp_path, SECOND, gradebook)
+    run = ledger.last_run(tmp_path)
+    last = max((tmp_path / "report" / "runs" / run.id / "before").iterdir())
+    before, kept = (files_in(tmp_path / "report" / "submissions"), gradebook.scores()), last.read_bytes()
+    last.write_bytes(content)
+    with pytest.raises(StorageError, match=f"{last.name} is damaged .*nothing was taken back"):
+        ledger.undo(tmp_path, gradebook.restore)
+    assert (files_in(tmp_path / "report" / "submissions"), gradebook.scores()) == before
+    last.write_bytes(kept)
+    assert ledger.undo(tmp_path, gradebook.restore).run == run
 
 
 # ---- two at once, and a crash at every moment

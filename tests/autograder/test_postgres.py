@@ -376,9 +376,22 @@ def test_what_is_no_url_at_all_is_one_sentence_without_its_password(written):
     assert "hun" not in str(caught.value) and caught.value.__suppress_context__
 
 
-@pytest.mark.parametrize("password", ["hunter2", "hun/ter2", "hun@ter2", "hun:ter2", "hun%2Fter2"])
+@pytest.mark.parametrize(
+    "password", ["hunter2", "hun/ter2", "hun@ter2", "h@hun@ter2", "hun@ter2/h", "hun:ter2", "hun%2Fter2"]
+)
 def test_a_password_however_it_is_written_is_not_shown(password):
-    assert "hun" not in database.shown_url(f"postgresql+psycopg://me:{password}@there/book")
+    url = f"postgresql+psycopg://me:{password}@there/book"
+    try:
+        shown = [database.shown_url(url), database.sentence(url, OSError(f"no host {make_url(url).host!r}"))]
+    except GradebookError as error:
+        shown = [str(error)]
+    assert not any(part in text for text in shown for part in ("hun", "ter2")) and all("there/book" in t for t in shown)
+
+
+def test_a_password_after_the_question_mark_is_not_shown_either():
+    url = "postgresql+psycopg://there/book?password=hunter2&sslmode=require"
+    shown = database.shown_url(url), database.sentence(url, OSError("hunter2 is wrong"))
+    assert all("hunter2" not in text and "sslmode=require" in text for text in shown)
 
 
 @only_a_server

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder import bubblewrap, cgroup, folders, landlock, leftovers, sandbox, seccomp, selftest
+from autograder import bubblewrap, cgroup, folders, landlock, leftovers, sandbox, seccomp, selftest, warm
+from autograder.errors import EngineError
 from autograder.limits import Limits
 from autograder.plans import PLANS
 from autograder.warm import Ended
@@ -72,6 +73,37 @@ def test_without_landlock_a_root_file_system_is_still_a_wall(fresh_level, monkey
     monkeypatch.setattr(landlock, "abi", lambda: 0)
     found = fresh_level()
     assert found.name == "none" or any("no Landlock" in sentence for sentence in found.missing)
+
+
+@linux
+def test_another_checkout_than_the_installed_one_reaches_the_same_level(tmp_path):
+    """It is found by PYTHONPATH; its zygotes, whose environment is clean, import the same package."""
+    root = Path(__file__).parents[2]
+    for package in bubblewrap.PACKAGES:
+        shutil.copytree(root / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "autograder" / "only_here.py").write_text("")
+    zygote = tmp_path / "autograder" / "fork.py"
+    zygote.write_text(f"import autograder.only_here\n{zygote.read_text()}")
+    code = "import autograder; from autograder import sandbox; print(autograder.__file__, sandbox.level().name)"
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        cwd="/",
+        capture_output=True,
+        text=True,
+    )
+    assert told.stdout.split() == [str(tmp_path / "autograder" / "__init__.py"), sandbox.level().name], told.stderr
+
+
+@linux
+def test_a_zygote_that_does_not_start_is_not_taken_for_a_missing_wall(fresh_level, monkeypatch, tmp_path):
+    (tmp_path / "autograder").mkdir()
+    (tmp_path / "autograder" / "__init__.py").write_text("raise ImportError('half an installation')")
+    monkeypatch.setattr(sandbox, "reason_against", lambda plan: "the zygote ended while it started")
+    monkeypatch.setattr(warm, "our_place", lambda: {"PYTHONPATH": str(tmp_path)})
+    for trusted in (False, True):
+        with pytest.raises(EngineError, match=r"does not start \(ImportError: half an installation\).*would not help"):
+            sandbox.at_least(trust_code=trusted)
 
 
 @pytest.mark.parametrize(("system", "name"), [("darwin", "darwin"), ("win32", "win32")])
