@@ -14,7 +14,7 @@ import torch
 from . import plots
 from .properties import Property
 from .records import Seen, SeenFigure, SeenObject, SeenTensor
-from .wire import ADDRESS
+from .wire import ADDRESS, sparse
 
 TOLERANCES = {  # rtol, atol: those of torch.testing.assert_close
     "float64": (1e-7, 1e-7),
@@ -312,12 +312,12 @@ def _masked(path, expected, got, tolerance):
         return _differs("type", path, "a MaskedTensor with data and mask", "one without")
     if found := _tensor(f"{path}.get_mask()", expected.parts["mask"], got.parts["mask"], tolerance):
         return _differs("mask" if found.aspect == "value" else found.aspect, found.path, found.expected, found.got)
-    data, other = expected.parts["data"], got.parts["data"]
-    if any(getattr(data, aspect) != getattr(other, aspect) for aspect in ("shape", "dtype")):
-        return _differs("value", f"{path}.get_data()", show(data), show(other))
-    data, other, mask = map(_dense, (data, other, expected.parts["mask"]))
+    parts = expected.parts["data"], got.parts["data"]
+    alike = len({(part.shape, part.dtype) for part in parts}) == 1
+    data, other = map(_dense, parts) if alike else (None, None)
     if data is None or other is None:
-        return _differs("value", f"{path}.get_data()", show(expected.parts["data"]), show(got.parts["data"]))
+        return _differs("value", f"{path}.get_data()", *map(show, parts))
+    mask = _dense(expected.parts["mask"])
     if _close(data[mask], other[mask], expected, tolerance):
         return None
     return _differs("value", f"{path} where it is specified", show_values(data[mask]), show_values(other[mask]))
@@ -327,19 +327,8 @@ def _dense(seen):
     """The strided values of a part in any layout; None when they contradict each other or did not come."""
     if seen.layout == "strided":
         return seen.value
-    parts = {name: part.value for name, part in seen.parts.items()}
-    if any(part is None for part in parts.values()):
-        return None
-    try:
-        if seen.layout == "sparse_coo":
-            made = torch.sparse_coo_tensor(parts["indices"], parts["values"], seen.shape, check_invariants=True)
-        else:
-            made = torch.sparse_csr_tensor(
-                parts["crow"], parts["col"], parts["values"], seen.shape, check_invariants=True
-            )
-        return made.to_dense()
-    except (RuntimeError, KeyError, ValueError):
-        return None
+    made = sparse(seen)
+    return None if made is None else made.to_dense()
 
 
 def _limits(seen: SeenTensor, tolerance) -> tuple[float, float]:

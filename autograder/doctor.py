@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from .errors import AutograderError
+from .errors import AutograderError, EngineError
 
 MINIMUM_MIB = 4096
 MINIMUM_DISK_MIB = 2048
@@ -140,7 +140,7 @@ def _sandbox():
     gaps = f" Not isolated: {' '.join(level.missing)}" if level.missing else ""
     try:
         sandbox.at_least()
-    except sandbox.EngineError as error:
+    except EngineError as error:
         yield Finding("missing", str(error))
         return
     except sandbox.Refused:

@@ -77,7 +77,7 @@ class _Pack(probe.Pack):
             return case
         self.kept = {}
         self.name_inputs({})
-        wire.value(case["result"], self.sent)  # what is malformed is no matter of the facts
+        wire.read_node(case["result"], self.sent)  # what is malformed is no matter of the facts
         result = self.plain(case["result"])
         try:
             with warnings.catch_warnings(), torch.no_grad():
@@ -94,8 +94,8 @@ class _Pack(probe.Pack):
             if kind in ("list", "tuple"):
                 return (list if kind == "list" else tuple)(map(self.plain, body))
             if kind == "dict":
-                return {wire.value(key, self.sent): self.plain(value) for key, value in body}
-        seen = wire.value(node, self.sent)
+                return {wire.read_node(key, self.sent): self.plain(value) for key, value in body}
+        seen = wire.read_node(node, self.sent)
         if isinstance(node, dict) and not isinstance(seen, (bytes, complex, tuple)):
             seen = _tensor(seen) if isinstance(seen, SeenTensor) else seen
             self.kept[id(seen)] = seen, node
@@ -113,20 +113,7 @@ def _tensor(seen: SeenTensor):
     """The plain tensor that was seen, without its history; the record itself of a MaskedTensor, an array, and where values lack."""
     if seen.kind in ("masked", "array", "scalar"):
         return seen
-    if seen.layout == "strided":
-        return (
-            seen if seen.value is None else seen.value.detach()
-        )  # an object of its own: by it the facts' result is known
-    try:
-        parts = [seen.parts[name].value for name in _PARTS[seen.layout]]
-        make = torch.sparse_coo_tensor if seen.layout == "sparse_coo" else torch.sparse_csr_tensor
-        with warnings.catch_warnings():  # "Sparse CSR tensor support is in beta state"
-            warnings.simplefilter("ignore")
-            return make(
-                *parts, seen.shape, check_invariants=True
-            )  # takes no more memory than its parts, whatever its shape
-    except (RuntimeError, KeyError, ValueError, TypeError, IndexError):
-        return seen
-
-
-_PARTS = {"sparse_coo": ("indices", "values"), "sparse_csr": ("crow", "col", "values")}
+    if seen.layout == "strided":  # detached, an object of its own: by it the facts' result is known
+        return seen if seen.value is None else seen.value.detach()
+    made = wire.sparse(seen)
+    return seen if made is None else made

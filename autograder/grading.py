@@ -167,25 +167,19 @@ class _Walk:
 
 
 def save(done: Report, key: str, attempt: str, lecture: Lecture, settings: Settings, book: Ledger, run: Run) -> None:
-    """One Report into the ledger, then into the gradebook; one that cannot be entered, as an error: it stops no other."""
+    """One Report into the ledger, then into the gradebook."""
+    _enter(done, lecture, settings, book, run, note=lambda held: book.save(run, done, key, attempt, held))
+
+
+def _enter(done: Report, lecture: Lecture, settings: Settings, book: Ledger, run: Run, note=None) -> None:
+    """One Report into the gradebook; one that cannot be entered becomes an error and is graded anew: it stops no other."""
     try:
-        gradebook.write(done, lecture, settings, note=lambda held: book.save(run, done, key, attempt, held))
+        gradebook.write(done, lecture, settings, note=note)
     except (GradebookError, StorageError):
         raise
     except Exception as error:
         if done.state == "error":
             raise
-        return save(_not_entered(done, error, lecture), "", "", lecture, settings, book, run)
-    book.entered(done.student)
-
-
-def _enter(done: Report, lecture: Lecture, settings: Settings, book: Ledger, run: Run) -> None:
-    """What a crash kept from the gradebook; where it cannot be entered, it is graded anew."""
-    try:
-        gradebook.write(done, lecture, settings)
-    except (GradebookError, StorageError):
-        raise
-    except Exception as error:
         return save(_not_entered(done, error, lecture), "", "", lecture, settings, book, run)
     book.entered(done.student)
 

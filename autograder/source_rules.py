@@ -69,12 +69,12 @@ def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) ->
     counted = any(wanted.name in COUNTED for wanted in properties)
     for part in parts:
         for node in ast.walk(part):
-            names = _names(node)
-            if used := next((name for name in names if name in forbidden), None):
-                return _differs(f"no {used}", f"{used} in line {node.lineno}{_elsewhere(part, name)}")
-            if counted and (used := next((name for name in names if name in THREADS), None)):
+            for used in _names(node):
                 got = f"{used} in line {node.lineno}{_elsewhere(part, name)}"
-                return _differs("no other thread or process", got, UNSEEN)
+                if used in forbidden:
+                    return _differs(f"no {used}", got)
+                if counted and used in THREADS:
+                    return _differs("no other thread or process", got, UNSEEN)
     return None
 
 

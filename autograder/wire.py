@@ -13,6 +13,7 @@ import json
 import marshal
 import re
 import struct
+import warnings
 import zlib
 from typing import Any
 
@@ -287,12 +288,12 @@ def opened(message: bytes) -> tuple[dict, dict]:
 def _seen(case, tensors) -> Seen:
     raised = case["raised"]
     return Seen(
-        result=_tree(case["result"], tensors),
+        result=read_node(case["result"], tensors),
         raised=None
         if raised is None
         else Raised(tuple(name[:80] for name in _strings(raised["types"])), _short(raised["message"])),
-        inputs={_string(name): _tree(node, tensors) for name, node in case["inputs"]},
-        gradients={_string(name): _tree(node, tensors) for name, node in case["gradients"].items()},
+        inputs={_string(name): read_node(node, tensors) for name, node in case["inputs"]},
+        gradients={_string(name): read_node(node, tensors) for name, node in case["gradients"].items()},
         ops={_string(name): _count(n) for name, n in case["ops"].items()},
         new_bytes=_count(case["new_bytes"]),
         warnings=tuple(map(_short, case["warnings"])),
@@ -317,12 +318,8 @@ def _fake(node):
     }
 
 
-def value(node, tensors) -> Any:
+def read_node(node, tensors) -> Any:
     """What a node stands for, as in a Seen."""
-    return _tree(node, tensors)
-
-
-def _tree(node, tensors) -> Any:
     if node is None or isinstance(node, (bool, int, float)):
         return node
     if isinstance(node, str):
@@ -330,7 +327,7 @@ def _tree(node, tensors) -> Any:
     if not isinstance(node, dict) or len(node) != 1:
         raise Unreadable("a node is neither a plain value nor one named thing")
     ((kind, body),) = node.items()
-    below = lambda child: _tree(child, tensors)
+    below = lambda child: read_node(child, tensors)
     if kind == "list":
         return [below(item) for item in body]
     if kind == "tuple":
@@ -369,6 +366,23 @@ PARTS = {  # layout: what its values lie in
     **dict.fromkeys(("sparse_csr", "sparse_bsr"), ("crow", "col", "values")),
     **dict.fromkeys(("sparse_csc", "sparse_bsc"), ("ccol", "row", "values")),
 }  # fmt: skip
+
+
+def sparse(seen: SeenTensor) -> torch.Tensor | None:
+    """The sparse tensor that was seen, COO or CSR; None where its parts contradict each other or did not come.
+
+    It takes no more memory than its parts, whatever its shape.
+    """
+    make = {"sparse_coo": torch.sparse_coo_tensor, "sparse_csr": torch.sparse_csr_tensor}.get(seen.layout)
+    parts = [seen.parts[name].value for name in PARTS.get(seen.layout, ())]
+    if make is None or any(part is None for part in parts):
+        return None
+    try:
+        with warnings.catch_warnings():  # "Sparse CSR tensor support is in beta state"
+            warnings.simplefilter("ignore")
+            return make(*parts, seen.shape, check_invariants=True)
+    except (RuntimeError, ValueError, TypeError, IndexError):
+        return None
 
 
 def _seen_tensor(body, tensors, depth=0) -> SeenTensor:
