@@ -25,7 +25,7 @@ def product(func, pairs, call):
     if any(p.data.numel() == 0 for p in pairs):  # a sum of no terms is zero, and nothing is missing
         return Pair(data, torch.ones((), dtype=torch.bool, device=data.device).expand(data.shape))
     terms = call([p.mask.to(torch.float32) for p in pairs])
-    return Pair(data, terms > 0)
+    return Pair(data, terms > 0.5)  # whole numbers, up to what a fast algorithm of convolution rounds
 
 
 def contraction(func, *args, **kwargs):
@@ -64,8 +64,9 @@ def chained(func, *matrices):
 def plus_product(multiply):
     """The rule of addmm and its kin: beta * input + alpha * product; the sum is elementwise."""
 
-    def rule(func, x, a, b, *, beta=1, alpha=1):
-        out = product(func, [a, b], lambda ts: multiply(*ts))
+    def rule(func, x, *factors, beta=1, alpha=1, **named):
+        factors = [*factors, *(named[k] for k in sorted(named))]  # mat1 and mat2, mat and vec, batch1 and batch2
+        out = product(func, factors, lambda ts: multiply(*ts))
         if alpha != 1:
             out = mul(torch.mul, out, alpha)
         if beta == 0:
@@ -98,7 +99,7 @@ def convolution(func, x, weight, bias=None, *args, **kwargs):
     out = product(func, [x, weight], call)
     if isinstance(out, Pair) and "transpose" in func.__name__:  # between strides nothing is summed, so nothing missing
         every = call([torch.ones(t.shape, device=out.data.device) for t in (x, weight)])
-        out = Pair(out.data, out.mask | (every == 0))
+        out = Pair(out.data, out.mask | (every < 0.5))
     if bias is None:
         return out
     spatial = weight.shape

@@ -44,6 +44,14 @@ class Pair:
             return self
         return Pair(self.places.scatter(self.data), self.places.scatter_mask(self.mask))
 
+    def picked(self, dim, positions):
+        """The elements at positions (int64, sorted, each once) along a dimension; COO where that dimension is sparse."""
+        if self.places is not None and dim < len(self.places.index):
+            kept, places = self.places.picked(dim, positions)
+            return Pair(self.data[kept], self.mask[kept], places)
+        p = self.dense()
+        return Pair(p.data.index_select(dim, positions), p.mask.index_select(dim, positions))
+
     def filled(self, value):
         """`data` where it is specified, else `value`: what every kernel reads, so nothing flows from or to the rest.
 
@@ -100,9 +108,10 @@ def select(mask, data, other):
     if data.numel() >= LARGE and data.is_cpu and data.dtype.itemsize in WORDS and data.dtype != torch.bool:
         if mask.shape != data.shape:
             mask, data = torch.broadcast_tensors(mask, data)
+        data = data.resolve_conj().resolve_neg()  # the bits of a conjugate are not those of its value
         if isinstance(other, Tensor):
             if other.shape == data.shape and other.dtype == data.dtype:
-                return _Select.apply(mask, data, other)
+                return _Select.apply(mask, data, other.resolve_conj().resolve_neg())
         else:
             return _Select.apply(mask, data, other) if data.requires_grad else _bits(mask, data, other).view(data.dtype)
     if isinstance(other, Tensor):

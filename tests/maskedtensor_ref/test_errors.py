@@ -113,7 +113,7 @@ CALLS = {
     "contiguous of sparse": (
         lambda m: m.to_sparse_coo().contiguous(),
         ValueError,
-        "MaskedTensors with sparse data do not have contiguous",
+        "MaskedTensors with sparse data do not have is_contiguous, and contiguous neither",
     ),
     "is_contiguous of sparse": (lambda m: m.to_sparse_csr().is_contiguous(), ValueError, "do not have is_contiguous"),
     "values of strided": (lambda m: m.values(), RuntimeError, "expects a sparse layout.*to_sparse_coo"),
@@ -132,6 +132,16 @@ CALLS = {
         lambda m: m.quantile(0.5, interpolation="nearby"),
         ValueError,
         "'nearby': expected one of linear",
+    ),
+    "a masked option": (
+        lambda m: torch.nn.functional.softmax(m, m),
+        TypeError,
+        r"softmax got a MaskedTensor where it takes none \(.*'dim'.*must be int, not MaskedTensor",
+    ),
+    "a masked operand beside a plain one": (
+        lambda m: torch.quantile(DATA, m[0, 0]),
+        TypeError,
+        r"quantile got a MaskedTensor where it takes none \(of its other operands\)",
     ),
     "a masked default": (lambda m: m.to_tensor(m), TypeError, "give a number"),
     "the value of nothing": (lambda m: m[1, 1].item(), ValueError, "unspecified"),
