@@ -165,6 +165,7 @@ class _Select(torch.autograd.Function):
 
 def lowest(dtype):
     """The identity of max for a dtype."""
+    _must_have_an_order(dtype)
     if dtype.is_floating_point:
         return float("-inf")
     return False if dtype == torch.bool else torch.iinfo(dtype).min
@@ -172,9 +173,15 @@ def lowest(dtype):
 
 def highest(dtype):
     """The identity of min for a dtype."""
+    _must_have_an_order(dtype)
     if dtype.is_floating_point:
         return float("inf")
     return True if dtype == torch.bool else torch.iinfo(dtype).max
+
+
+def _must_have_an_order(dtype):
+    if dtype.is_complex:
+        raise RuntimeError(f"{dtype} has no order, so nothing is largest or least: take .abs() or .real first")
 
 
 def any_of(mask, dims, keepdim=False):

@@ -464,11 +464,11 @@ def between(func, *args, **kwargs):
     return vector_norm(func, difference, p)
 
 
-def equal(func, a, b, *args, **kwargs):
+def equal(func, x, other, *args, **kwargs):
     """torch.equal and allclose: the same elements specified, with the same values; a bool."""
-    pairs = operands((a, b), {})
+    pairs = operands((x, other), {})
     if len(pairs) < 2:
-        plain = a if isinstance(b, Pair) else b
+        plain = x if isinstance(other, Pair) else other
         one = pairs[0].dense()
         pairs = [one, Pair(plain, torch.ones_like(one.mask).expand(one.mask.shape))]
     a, b = pairs

@@ -272,7 +272,11 @@ OPS = [
     (writing.copy, "copy_"),
     (writing.fill, "fill_ zero_"),
     (writing.filled_with, "torch.fill"),
-    (writing.drawn, "normal_ uniform_ random_ exponential_ geometric_ log_normal_ cauchy_ bernoulli_"),
+    (
+        writing.drawn,
+        "normal_ uniform_ random_ exponential_ geometric_ log_normal_ cauchy_ bernoulli_ "
+        "init.normal_ init.uniform_ init.constant_ init.kaiming_uniform_",
+    ),
     (writing.like, "zeros_like ones_like full_like empty_like rand_like randn_like randint_like"),
     (writing.new, "new_zeros new_ones new_full new_empty new_tensor new_empty_strided new"),
     # Asked of the data, or of autograd.
@@ -305,7 +309,7 @@ ATEN = {  # names that only torch.ops.aten has
     movement.movement_with_zeros: "im2col col2im",
 }
 SPACES = {"torch": torch, "Tensor": Tensor, "special": torch.special, "linalg": torch.linalg, "F": F}
-QUALIFIED = SPACES | {"fft": torch.fft, "_VF": torch._VF, "torch._C._nn": torch._C._nn}
+QUALIFIED = SPACES | {"fft": torch.fft, "init": torch.nn.init, "_VF": torch._VF, "torch._C._nn": torch._C._nn}
 NEVER_IN_PLACE = {
     movement.movement,
     movement.viewed,

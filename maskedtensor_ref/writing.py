@@ -169,10 +169,10 @@ def filled_with(func, x, value):
     return Pair(func(x.data, value), x.mask, x.places)
 
 
-def drawn(func, x, *args, **kwargs):
+def drawn(func, tensor, *args, **kwargs):
     """normal_, uniform_ and their kin: random numbers into every element, of which the specified ones count."""
-    func(x.data, *args, **kwargs)
-    return x
+    func(tensor.data, *args, **kwargs)
+    return tensor
 
 
 def like(func, x, *args, **kwargs):

@@ -120,6 +120,7 @@ CALLS = {
     "assignment to sparse": (lambda m: m.to_sparse_coo().__setitem__(0, 1.0), NotImplementedError, "to_dense"),
     "a dimension too far": (lambda m: m.sum(2), IndexError, r"range of \[-2, 1\], but got 2"),
     "a dimension twice": (lambda m: m.sum((0, -2)), RuntimeError, "twice"),
+    "an order of complex numbers": (lambda m: m.cfloat().amax(), RuntimeError, r"complex64 has no order.*take \.abs"),
     "mean of integers": (lambda m: m.long().mean(), RuntimeError, "Got: torch.int64; give dtype"),
     "an in-place cast": (lambda m: m.long().add_(0.5), RuntimeError, "can't be cast to the desired output type"),
     "an in-place shape": (lambda m: m[0].add_(torch.ones(2, 3)), RuntimeError, "does not fit into the shape"),

@@ -443,6 +443,7 @@ def test_operands_may_be_keywords(pair):
     assert_same(torch.bucketize(input=m, boundaries=edges), torch.bucketize(m, edges))
     assert_same(torch.searchsorted(sorted_sequence=edges, input=m), torch.searchsorted(edges, m))
     assert_same(torch.where(condition=m > 0.5, input=m, other=m), m)
+    assert torch.equal(input=m, other=m) and torch.allclose(input=m, other=m)
     square = m @ m.t()
     assert_same(torch.addmm(input=square, mat2=m.t(), mat1=m), torch.addmm(square, m, m.t()))
 

@@ -154,6 +154,9 @@ def test_a_module_with_masked_parameters_goes_to_other_dtypes_and_devices():
     layer = torch.nn.Linear(3, 2)
     layer.scale = torch.nn.Parameter(masked_tensor(torch.ones(3), tensor([T, F, T])))
     layer.register_buffer("shift", masked_tensor(torch.ones(2), tensor([T, F])))
+    torch.nn.init.normal_(layer.scale)
+    assert layer.scale[0] != 1 and layer.scale.tolist()[1] is None
+    torch.nn.init.constant_(layer.scale, 1.0)
     for move in (lambda n: n.double(), lambda n: n.half(), lambda n: n.to("meta"), lambda n: n.to(torch.bfloat16)):
         moved = move(copy.deepcopy(layer))
         assert moved.scale.dtype == moved.shift.dtype == moved.weight.dtype and moved.scale.requires_grad
