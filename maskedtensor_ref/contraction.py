@@ -51,9 +51,11 @@ def einsum(func, equation, *operands):
     return product(func, operands, lambda ts: func(equation, *ts))
 
 
-def chained(func, *matrices):
+def chained(func, *matrices, tensors=None):
     """multi_dot and chain_matmul, left to right."""
-    if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)):
+    if tensors is not None:
+        matrices = tensors
+    elif len(matrices) == 1 and isinstance(matrices[0], (tuple, list)):
         matrices = matrices[0]
     out = matrices[0]
     for m in matrices[1:]:
@@ -67,6 +69,8 @@ def plus_product(multiply):
     def rule(func, x, *factors, beta=1, alpha=1, **named):
         factors = [*factors, *(named[k] for k in sorted(named))]  # mat1 and mat2, mat and vec, batch1 and batch2
         out = product(func, factors, lambda ts: multiply(*ts))
+        if not (out.data.is_floating_point() or out.data.is_complex()):
+            beta, alpha = int(beta), int(alpha)
         if alpha != 1:
             out = mul(torch.mul, out, alpha)
         if beta == 0:
@@ -87,9 +91,9 @@ def linear(func, x, weight, bias=None):
     return out if bias is None else add(torch.add, out, bias)
 
 
-def bilinear(func, x, y, weight, bias=None):
-    """x * weight * y summed, plus the bias."""
-    out = product(func, [x, y, weight], lambda ts: F.bilinear(*ts))
+def bilinear(func, input1, input2, weight, bias=None):
+    """input1 * weight * input2 summed, plus the bias."""
+    out = product(func, [input1, input2, weight], lambda ts: F.bilinear(*ts))
     return out if bias is None else add(torch.add, out, bias)
 
 
@@ -115,9 +119,9 @@ def _both(a, b):
     return Pair(a.data.expand(mask.shape), mask), Pair(b.data.expand(mask.shape), mask)
 
 
-def cosine_similarity(func, a, b, dim=1, eps=1e-8):
+def cosine_similarity(func, x1, x2, dim=1, eps=1e-8):
     """Over the coordinates that both specify."""
-    a, b = _both(a, b)
+    a, b = _both(x1, x2)
     return Pair(func(a.filled(0), b.filled(0), dim, eps), a.mask.any(dim))
 
 

@@ -83,11 +83,11 @@ def restrided(func, x, *args, **kwargs):
     return Pair(func(x.data, *args, **kwargs), func(_laid_out(x), *args, **kwargs))
 
 
-def restrided_scatter(func, x, source, *args, **kwargs):
-    """as_strided_scatter: the elements of source in the place of those that as_strided would give."""
-    x, source = whole(x).dense(), whole(source).dense()
-    mask = func(_laid_out(x), source.mask, *args, **kwargs)
-    return Pair(func(x.data, source.data, *args, **kwargs), mask)
+def restrided_scatter(func, x, src, *args, **kwargs):
+    """as_strided_scatter: the elements of src in the place of those that as_strided would give."""
+    x, src = whole(x).dense(), whole(src).dense()
+    mask = func(_laid_out(x), src.mask, *args, **kwargs)
+    return Pair(func(x.data, src.data, *args, **kwargs), mask)
 
 
 def _laid_out(x):

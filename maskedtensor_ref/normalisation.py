@@ -166,6 +166,8 @@ def correlated(correlation):
         if fweights is not None or aweights is not None:
             raise NotImplementedError("cov with weights: mask the observations, and give no weights")
         data, mask = (x.data, x.mask) if x.data.dim() == 2 else (x.data.reshape(1, -1), x.mask.reshape(1, -1))
+        if not (data.is_floating_point() or data.is_complex()):
+            data = data.to(torch.get_default_dtype())
         complete = mask.all(0, True).expand(mask.shape)
         x = Pair(data, complete)
         n = count(complete[:1], (1,), True)

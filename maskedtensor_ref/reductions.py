@@ -454,6 +454,7 @@ def sum_to_size(func, x, *size):
 
 def between(func, *args, **kwargs):
     """dist and pairwise_distance: the norm of the difference where both operands specify it."""
+    args = [*args, *(kwargs.pop(k) for k in ("x1", "x2", "other") if k in kwargs)]
     a, b, p = (*args, 2)[:3]
     p = kwargs.pop("p", p)
     difference = elementwise(0)(torch.sub, a, b)

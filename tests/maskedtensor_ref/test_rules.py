@@ -444,6 +444,10 @@ def test_operands_may_be_keywords(pair):
     assert_same(torch.searchsorted(sorted_sequence=edges, input=m), torch.searchsorted(edges, m))
     assert_same(torch.where(condition=m > 0.5, input=m, other=m), m)
     assert torch.equal(input=m, other=m) and torch.allclose(input=m, other=m)
+    assert_same(torch.dist(input=m, other=m + 1), torch.dist(m, m + 1))
+    assert_same(F.pairwise_distance(x1=m, x2=m + 1), F.pairwise_distance(m, m + 1))
+    assert_same(F.cosine_similarity(x1=m, x2=m), F.cosine_similarity(m, m))
+    assert_same(torch.linalg.multi_dot(tensors=[m, m.t()]), m @ m.t())
     square = m @ m.t()
     assert_same(torch.addmm(input=square, mat2=m.t(), mat1=m), torch.addmm(square, m, m.t()))
 
@@ -496,6 +500,10 @@ def test_small_dtypes_keep_their_values():
     assert m.to_dense().dtype == torch.uint8 and (m + m).to_dense().item() == 14
     ones = masked_tensor(torch.ones(2, 3, dtype=torch.int64), tensor([[True, False, True], [False] * 3]))
     torch.testing.assert_close(ones.logsumexp(1).to_tensor(0), tensor([1 + math.log(2), 0]))
+    whole = masked_tensor(tensor([[1, 2, 4], [3, 5, 9]]), torch.ones(2, 3, dtype=torch.bool))
+    torch.testing.assert_close(whole.cov().get_data(), whole.get_data().cov())
+    assert torch.addmv(whole[:, 0], whole, whole[0], beta=0, alpha=2).tolist() == [42, 98]
+    assert torch.addmv(whole[:, 0], whole, whole[0]).dtype == torch.int64
     for dtype in (torch.float16, torch.bfloat16):
         m = masked_tensor(torch.full((1, 9), 3.0, dtype=dtype), torch.arange(9)[None] % 3 != 1)
         assert F.avg_pool1d(m, 3).tolist() == [[3, 3, 3]]
