@@ -70,7 +70,8 @@ def plus_product(multiply):
         factors = [*factors, *(named[k] for k in sorted(named))]  # mat1 and mat2, mat and vec, batch1 and batch2
         out = product(func, factors, lambda ts: multiply(*ts))
         if not (out.data.is_floating_point() or out.data.is_complex()):
-            beta, alpha = int(beta), int(alpha)
+            number = bool if out.data.dtype == torch.bool else int
+            beta, alpha = number(beta), number(alpha)
         if alpha != 1:
             out = mul(torch.mul, out, alpha)
         if beta == 0:
@@ -82,7 +83,7 @@ def plus_product(multiply):
 
 def batches_summed(a, b):
     """addbmm's product."""
-    return torch.bmm(a, b).sum(0)
+    return torch.bmm(a, b).sum(0, dtype=a.dtype)
 
 
 def linear(func, x, weight, bias=None):

@@ -21,7 +21,8 @@ def movement_with_zeros(func, x, *args, **kwargs):
     def move(mask):
         holes = (~mask).to(torch.float32)
         plain = [
-            0 if i > 0 and isinstance(a, (int, float)) and func.__name__ in PADS else a for i, a in enumerate(args)
+            0 if i > 0 and isinstance(a, (int, float, complex)) and func.__name__ in PADS else a
+            for i, a in enumerate(args)
         ]
         return func(holes, *plain, **kwargs_of_holes) == 0
 

@@ -62,7 +62,7 @@ def rms_norm(func, x, normalized_shape, weight=None, eps=None):
     x = whole(x).dense()
     n = x.data.dim()
     eps = torch.finfo(x.data.dtype).eps if eps is None else eps
-    square, _ = centre(Pair(x.filled(0).abs().square(), x.mask), tuple(range(n - len(normalized_shape), n)), True)
+    square, _ = centre(Pair(x.filled(0).square(), x.mask), tuple(range(n - len(normalized_shape), n)), True)
     return _affine(Pair(x.filled(0) * torch.rsqrt(square + eps), x.mask), weight, None)
 
 

@@ -118,6 +118,8 @@ def gathered(identity):
 
     def rule(func, *args, **kwargs):
         fill = identity(args, kwargs)
+        if isinstance(kwargs.get("index", args[2] if len(args) > 2 else None), Pair):
+            raise TypeError(f"the index of {func.__name__} is masked: say where the missing go with .to_tensor(value)")
 
         def read(a):
             return a.dense().filled(fill) if isinstance(a, Pair) else a

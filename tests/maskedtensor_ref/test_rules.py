@@ -479,6 +479,8 @@ def test_integers_are_gathered_too():
     m = masked_tensor(tensor([1, 2, 3]), tensor([True, False, True]))
     assert zeros.index_add(0, index, m).tolist() == zeros.scatter_add(0, index, m).tolist() == [1, 0, 3]
     assert zeros.scatter_reduce(0, index, m, "prod", include_self=False).tolist() == [1, 0, 3]
+    with pytest.raises(TypeError, match="the index of index_add is masked"):
+        zeros.index_add(0, m, index)
 
 
 def test_a_large_conjugate_is_read_as_what_it_stands_for():
@@ -503,7 +505,12 @@ def test_small_dtypes_keep_their_values():
     whole = masked_tensor(tensor([[1, 2, 4], [3, 5, 9]]), torch.ones(2, 3, dtype=torch.bool))
     torch.testing.assert_close(whole.cov().get_data(), whole.get_data().cov())
     assert torch.addmv(whole[:, 0], whole, whole[0], beta=0, alpha=2).tolist() == [42, 98]
-    assert torch.addmv(whole[:, 0], whole, whole[0]).dtype == torch.int64
+    byte, yes = whole.byte(), whole[:, :2].bool()
+    assert torch.addmv(byte[:, 0], byte, byte[0]).dtype == torch.uint8
+    assert torch.addbmm(byte[:, :2], byte[None], byte.t()[None]).dtype == torch.uint8
+    assert torch.addr(yes, yes[0], yes[0], beta=True, alpha=True).dtype == torch.bool
+    padded = torch.constant_pad_nd(whole.cfloat(), (1, 0), 1j)
+    assert padded.get_mask().all() and padded[0, 0].item() == 1j
     for dtype in (torch.float16, torch.bfloat16):
         m = masked_tensor(torch.full((1, 9), 3.0, dtype=dtype), torch.arange(9)[None] % 3 != 1)
         assert F.avg_pool1d(m, 3).tolist() == [[3, 3, 3]]
