@@ -25,7 +25,7 @@ def product(func, pairs, call):
     if any(p.data.numel() == 0 for p in pairs):  # a sum of no terms is zero, and nothing is missing
         return Pair(data, torch.ones((), dtype=torch.bool, device=data.device).expand(data.shape))
     terms = call([p.mask.to(torch.float32) for p in pairs])
-    return Pair(data, terms > 0)
+    return Pair(data, terms > 0.5)  # whole numbers, up to what a fast algorithm of convolution rounds
 
 
 def contraction(func, *args, **kwargs):
@@ -51,9 +51,11 @@ def einsum(func, equation, *operands):
     return product(func, operands, lambda ts: func(equation, *ts))
 
 
-def chained(func, *matrices):
+def chained(func, *matrices, tensors=None):
     """multi_dot and chain_matmul, left to right."""
-    if len(matrices) == 1 and isinstance(matrices[0], (tuple, list)):
+    if tensors is not None:
+        matrices = tensors
+    elif len(matrices) == 1 and isinstance(matrices[0], (tuple, list)):
         matrices = matrices[0]
     out = matrices[0]
     for m in matrices[1:]:
@@ -64,8 +66,12 @@ def chained(func, *matrices):
 def plus_product(multiply):
     """The rule of addmm and its kin: beta * input + alpha * product; the sum is elementwise."""
 
-    def rule(func, x, a, b, *, beta=1, alpha=1):
-        out = product(func, [a, b], lambda ts: multiply(*ts))
+    def rule(func, x, *factors, beta=1, alpha=1, **named):
+        factors = [*factors, *(named[k] for k in sorted(named))]  # mat1 and mat2, mat and vec, batch1 and batch2
+        out = product(func, factors, lambda ts: multiply(*ts))
+        if not (out.data.is_floating_point() or out.data.is_complex()):
+            number = bool if out.data.dtype == torch.bool else int
+            beta, alpha = number(beta), number(alpha)
         if alpha != 1:
             out = mul(torch.mul, out, alpha)
         if beta == 0:
@@ -77,7 +83,7 @@ def plus_product(multiply):
 
 def batches_summed(a, b):
     """addbmm's product."""
-    return torch.bmm(a, b).sum(0)
+    return torch.bmm(a, b).sum(0, dtype=a.dtype)
 
 
 def linear(func, x, weight, bias=None):
@@ -86,9 +92,9 @@ def linear(func, x, weight, bias=None):
     return out if bias is None else add(torch.add, out, bias)
 
 
-def bilinear(func, x, y, weight, bias=None):
-    """x * weight * y summed, plus the bias."""
-    out = product(func, [x, y, weight], lambda ts: F.bilinear(*ts))
+def bilinear(func, input1, input2, weight, bias=None):
+    """input1 * weight * input2 summed, plus the bias."""
+    out = product(func, [input1, input2, weight], lambda ts: F.bilinear(*ts))
     return out if bias is None else add(torch.add, out, bias)
 
 
@@ -98,7 +104,7 @@ def convolution(func, x, weight, bias=None, *args, **kwargs):
     out = product(func, [x, weight], call)
     if isinstance(out, Pair) and "transpose" in func.__name__:  # between strides nothing is summed, so nothing missing
         every = call([torch.ones(t.shape, device=out.data.device) for t in (x, weight)])
-        out = Pair(out.data, out.mask | (every == 0))
+        out = Pair(out.data, out.mask | (every < 0.5))
     if bias is None:
         return out
     spatial = weight.shape
@@ -114,9 +120,9 @@ def _both(a, b):
     return Pair(a.data.expand(mask.shape), mask), Pair(b.data.expand(mask.shape), mask)
 
 
-def cosine_similarity(func, a, b, dim=1, eps=1e-8):
+def cosine_similarity(func, x1, x2, dim=1, eps=1e-8):
     """Over the coordinates that both specify."""
-    a, b = _both(a, b)
+    a, b = _both(x1, x2)
     return Pair(func(a.filled(0), b.filled(0), dim, eps), a.mask.any(dim))
 
 

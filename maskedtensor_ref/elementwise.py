@@ -26,7 +26,7 @@ def elementwise(identity=None, always_filled=False):
         lead = pairs[0]
         mask, places, layout = lead.mask, lead.places, None
         shared = all(p.mask is mask and p.places is places for p in pairs)
-        union = identity is not None and len(args) > 1 and policy.current() == "union"
+        union = identity is not None and policy.current() == "union"
         if union or not shared or (places is not None and any(_is_content(a) for a in (*args, *kwargs.values()))):
             mask, places, layout, args, kwargs = meet(func, args, kwargs, identity if union else None)
         once = {id(a): read(a, mask, lead.data, always_filled) for a in args}  # x * x reads x once
@@ -106,14 +106,17 @@ def meet(func, args, kwargs, identity=None):
             layout = lead.places.layout
         contents = [a.dense() if type(a) is Pair else a.to_dense() if _is_content(a) else a for a in contents]
     pairs = [a for a in contents if type(a) is Pair] or pairs
+    n = len(args)
     if identity is None:
         mask = common_mask(func, pairs)
     else:
-        plain = any(type(a) is not Pair for a in contents[:2])
+        named = dict(zip(keys, contents[n:], strict=True))
+        plain = any(
+            type(a) is not Pair for a in (*contents[:n][:2], *(named[k] for k in ("input", "other") if k in named))
+        )
         contents = [a.filled(identity) if type(a) is Pair else a for a in contents]
         mask = reduce(torch.logical_or, [p.mask for p in pairs])
         mask = torch.ones_like(mask) if plain else mask
-    n = len(args)
     return mask, places, layout, contents[:n], dict(zip(keys, contents[n:], strict=True))
 
 

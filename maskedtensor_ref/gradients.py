@@ -10,6 +10,7 @@ import torch
 from .elementwise import operands, under
 from .movement import movement
 from .pair import Pair, any_of, broadcast, select, whole
+from .storage import same_mask
 
 
 def backward(func, x, gradient=None, *args, **kwargs):
@@ -90,20 +91,24 @@ def _under_leaf(g, leaf):
 
 
 def set_grad(func, x, g):
-    """x.grad = g, or None."""
-    if isinstance(x, Pair):
-        g = g.data if isinstance(g, Pair) else g
-        return func(x.data, g)
-    raise TypeError(
-        "the grad of a plain tensor cannot be set to a MaskedTensor here: let backward() do it, or set g.to_tensor(0)"
-    )
+    """x.grad = g, or None; what g does not specify stays missing."""
+    if isinstance(g, torch.Tensor) and x.places is not None:
+        g = x.places.gather(g.to_dense())
+    if isinstance(g, Pair):
+        if x.places is None:
+            g = g.dense()
+        elif not x.places.same(g.places):
+            g = g.dense()
+            g = Pair(x.places.gather(g.data), x.places.gather(g.mask))
+        g = g.data if same_mask(g.mask, x.mask) else Enter.dressed(Pair(g.data, g.mask))
+    return func(x.data, g)
 
 
 def accumulate(a, b, alpha=1):
     """The sum of two gradients: missing counts as zero, and what either specifies is specified."""
     a, b = whole(a), whole(b)
-    if a.mask is b.mask:
-        return Pair(torch.add(a.data, b.data, alpha=alpha), a.mask)
+    if a.mask is b.mask and a.places is b.places:
+        return Pair(torch.add(a.data, b.data, alpha=alpha), a.mask, a.places)
     a, b = a.dense(), b.dense()
     return Pair(torch.add(a.filled(0), b.filled(0), alpha=alpha), a.mask | b.mask)
 

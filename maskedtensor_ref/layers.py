@@ -23,10 +23,11 @@ def mean_pool(func, x, *args, **kwargs):
     """
     x = x.dense()
     data = func(x.filled(0), *args, **kwargs)
-    share = 1 - func((~x.mask).to(data.dtype), *args, **kwargs)  # of each window, what is specified
-    some = func(x.mask.to(data.dtype), *args, **kwargs) != 0
+    precise = torch.promote_types(data.dtype, torch.float32)
+    share = 1 - func((~x.mask).to(precise), *args, **kwargs)  # of each window, what is specified
+    some = func(x.mask.to(precise), *args, **kwargs) != 0
     overridden = kwargs.get("divisor_override") or (len(args) > 5 and args[5])
-    return Pair(data if overridden else data / select(some, share, 1), some)
+    return Pair(data if overridden else (data / select(some, share, 1)).to(data.dtype), some)
 
 
 def max_pool(func, x, *args, **kwargs):

@@ -3,7 +3,6 @@
 import warnings
 
 import torch
-from torch import Tensor
 
 
 class Places:
@@ -41,14 +40,17 @@ class Places:
     @property
     def index(self):
         """One index tensor per sparse dimension, each (stored,)."""
-        if self._index is None:
-            if self.layout == torch.sparse_coo:
-                self._index = tuple(self.indices.unbind(0))
-            else:
-                crow, col = self.indices
-                rows = torch.arange(self.shape[0], device=crow.device)
-                self._index = torch.repeat_interleave(rows, crow.diff().long(), output_size=col.shape[0]), col.long()
-        return self._index
+        if self._index is not None:
+            return self._index
+        if self.layout == torch.sparse_coo:
+            index = tuple(self.indices.unbind(0))
+        else:
+            crow, col = self.indices
+            rows = torch.arange(self.shape[0], device=crow.device)
+            index = torch.repeat_interleave(rows, crow.diff().long(), output_size=col.shape[0]), col.long()
+        if not torch.is_inference_mode_enabled():  # what is made there cannot be saved for a backward elsewhere
+            self._index = index
+        return index
 
     def same(self, other):
         """Whether both say the same places, in the same layout; free when they are the same object."""
@@ -58,7 +60,27 @@ class Places:
             return False
         if self.layout == torch.sparse_coo:
             return torch.equal(self.indices, other.indices)
-        return all(map(torch.equal, self.indices, other.indices))
+        return all(torch.equal(a, b.to(a.dtype)) for a, b in zip(self.indices, other.indices, strict=True))
+
+    def ranks(self):
+        """How many elements stand before each stored one in a strided tensor: int64, (stored,)."""
+        indices = self.indices if self.layout == torch.sparse_coo else self.indices[1]
+        out = torch.zeros(indices.shape[-1], dtype=torch.int64, device=indices.device)
+        for index, n in zip(self.index, self.shape, strict=False):
+            out = out * n + index
+        return out
+
+    def picked(self, dim, positions):
+        """What is stored at positions (int64, sorted, each once) along a sparse dimension.
+
+        Returns:
+            which of the stored values are there, bool (stored,); their Places, COO, in the smaller shape.
+        """
+        at = torch.searchsorted(positions, self.index[dim])
+        kept = torch.isin(self.index[dim], positions)
+        indices = torch.stack([*self.index[:dim], at, *self.index[dim + 1 :]])[:, kept]
+        shape = (*self.shape[:dim], len(positions), *self.shape[dim + 1 :])
+        return kept, Places(torch.sparse_coo, shape, indices)
 
     def tensor(self, values):
         """A sparse tensor that stores `values` here; differentiable."""
@@ -72,14 +94,18 @@ class Places:
         """A strided tensor with `values` here and zero elsewhere; differentiable."""
         out = torch.zeros(self.shape, dtype=values.dtype, device=values.device)
         if not self.index:  # a 0-d COO tensor stores one value or none
-            return out + values.sum(0) if values.dtype != torch.bool else values.any(0)
+            return out + values.sum(0, dtype=values.dtype) if values.dtype != torch.bool else values.any(0)
         return out.index_put(self.index, values)
 
     def scatter_mask(self, mask):
         """scatter for a mask; the same object for the same mask, so that dense results share it."""
-        if self._dense_mask is None or self._dense_mask[0] is not mask:
-            self._dense_mask = mask, self.scatter(mask)
-        return self._dense_mask[1]
+        known = self._dense_mask  # read once: another thread may ask for another mask
+        if known is not None and known[0] is mask:
+            return known[1]
+        dense = self.scatter(mask)
+        if not torch.is_inference_mode_enabled():
+            self._dense_mask = mask, dense
+        return dense
 
     def gather(self, dense):
         """The elements of a strided tensor at these places, (stored, dense dimensions); differentiable."""
@@ -119,26 +145,32 @@ def stored(data, mask, layout, sparse_dim=None):
     return data[index], mask[index], places
 
 
+NOT_THE_SAME = {
+    torch.sparse_coo: "data and mask are both sparse COO tensors but do not have the same indices.",
+    torch.sparse_csr: "data and mask are both sparse CSR tensors but do not share either crow or col indices.",
+}
+
+
 def project(values, places, onto):
-    """The values stored at `places`, restricted to the places `onto`, a subset of them; differentiable.
+    """The values stored at `places`, at the places `onto`; differentiable.
+
+    Those are among the places, or the places are among them: then what is not stored is zero, as in any sparse tensor.
 
     Raises:
-        ValueError: `onto` names a place where nothing is stored.
+        ValueError: neither holds all of the other.
     """
-    position = torch.full(places.shape[: len(places.index)], -1, dtype=torch.int64, device=values.device)
-    if not places.index:
-        return values[: onto.indices.shape[1]]
-    position[places.index] = torch.arange(values.shape[0], device=values.device)
-    found = position[onto.index]
-    if bool((found < 0).any()):
-        missing = tuple(int(i[(found < 0).nonzero()[0, 0]]) for i in onto.index)
-        raise ValueError(
-            f"mask stores an element at {missing} where data stores none: a mask in layout {onto.layout} "
-            f"must have the indices of the data or a subset; data.sparse_mask(mask) makes them equal"
-        )
-    return values[found]
-
-
-def is_sparse(t):
-    """Whether a plain tensor has a sparse layout."""
-    return isinstance(t, Tensor) and t.layout != torch.strided
+    have, order = places.ranks().sort()
+    wanted = onto.ranks()
+    end = have.shape[0]
+    at = torch.searchsorted(have, wanted)
+    found = torch.cat([have, have.new_tensor([-1])])[at] == wanted
+    if not bool(found.all()):
+        if int(found.sum()) < end:
+            missing = tuple(int(i[(~found).nonzero()[0, 0]]) for i in onto.index)
+            raise ValueError(
+                f"{NOT_THE_SAME[onto.layout]} The mask stores an element at {missing} where data stores none, and not "
+                "every element that data stores: give it the indices of the data, some of them, or more; "
+                "data.sparse_mask(mask) makes them equal"
+            )
+        values = torch.cat([values, values.new_zeros(1, *values.shape[1:])])
+    return values[torch.where(found, torch.cat([order, order.new_tensor([end])])[at], end)]

@@ -21,7 +21,8 @@ def movement_with_zeros(func, x, *args, **kwargs):
     def move(mask):
         holes = (~mask).to(torch.float32)
         plain = [
-            0 if i > 0 and isinstance(a, (int, float)) and func.__name__ in PADS else a for i, a in enumerate(args)
+            0 if i > 0 and isinstance(a, (int, float, complex)) and func.__name__ in PADS else a
+            for i, a in enumerate(args)
         ]
         return func(holes, *plain, **kwargs_of_holes) == 0
 
@@ -64,7 +65,40 @@ def moved_like(func, x, other, *args, **kwargs):
     if not isinstance(x, Pair):
         return func(x, torch.empty(shape, device="meta") if isinstance(other, Pair) else other)
     like = torch.empty(shape, device="meta")
-    return _moved(func, x, (like,), kwargs, lambda mask: func(mask, like))
+    return _moved(func, x, (like,), kwargs, lambda mask: func(_viewable(mask, x), like))
+
+
+def movement_of_strides(func, x, *args, **kwargs):
+    """view and unflatten: a mask that is laid out otherwise than the data is copied, so that it can make the move."""
+    return _moved(func, x, args, kwargs, lambda mask: func(_viewable(mask, x), *args, **kwargs))
+
+
+def _viewable(mask, x):
+    return mask if mask.stride() == x.data.stride() else mask.contiguous()
+
+
+def restrided(func, x, *args, **kwargs):
+    """as_strided and its kin: the mask is laid out as the data first; memory that is not of x is unspecified."""
+    _no_masked_options(func, args, kwargs)
+    x = x.dense()
+    return Pair(func(x.data, *args, **kwargs), func(_laid_out(x), *args, **kwargs))
+
+
+def restrided_scatter(func, x, src, *args, **kwargs):
+    """as_strided_scatter: the elements of src in the place of those that as_strided would give."""
+    x, src = whole(x).dense(), whole(src).dense()
+    mask = func(_laid_out(x), src.mask, *args, **kwargs)
+    return Pair(func(x.data, src.data, *args, **kwargs), mask)
+
+
+def _laid_out(x):
+    """The mask with the strides and the offset of the data, in memory of its own, of the same length."""
+    data = x.data
+    where = data.shape, data.stride(), data.storage_offset()
+    memory = torch.zeros(data.untyped_storage().nbytes() // data.itemsize, dtype=torch.bool, device=data.device)
+    positions = torch.arange(memory.shape[0], device=data.device).as_strided(*where)
+    memory[positions[x.mask]] = True
+    return memory.as_strided(*where)
 
 
 def one_hot(func, x, num_classes=-1):
@@ -96,14 +130,14 @@ def viewed(func, x, *args, **kwargs):
                 "has one entry per element: view as a dtype of the same size, or use .to(dtype)"
             )
         return Pair(x.data.view(wanted), x.mask, x.places)
-    return movement(func, x, *args, **kwargs)
+    return movement_of_strides(func, x, *args, **kwargs)
 
 
-def joining(func, xs, *args, **kwargs):
+def joining(func, tensors, *args, **kwargs):
     """cat, stack and their kin: the same join on the data and on the masks."""
     _no_masked_options(func, args, kwargs)
-    layouts = {x.places.layout if isinstance(x, Pair) and x.places is not None else torch.strided for x in xs}
-    xs = [whole(x).dense() for x in xs]
+    layouts = {x.places.layout if isinstance(x, Pair) and x.places is not None else torch.strided for x in tensors}
+    xs = [whole(x).dense() for x in tensors]
     data = func([x.data for x in xs], *args, **kwargs)
     return _zip(data, func([x.mask for x in xs], *args, **kwargs), layouts.pop() if len(layouts) == 1 else None)
 

@@ -62,7 +62,7 @@ def rms_norm(func, x, normalized_shape, weight=None, eps=None):
     x = whole(x).dense()
     n = x.data.dim()
     eps = torch.finfo(x.data.dtype).eps if eps is None else eps
-    square, _ = centre(Pair(x.filled(0).abs().square(), x.mask), tuple(range(n - len(normalized_shape), n)), True)
+    square, _ = centre(Pair(x.filled(0).square(), x.mask), tuple(range(n - len(normalized_shape), n)), True)
     return _affine(Pair(x.filled(0) * torch.rsqrt(square + eps), x.mask), weight, None)
 
 
@@ -166,6 +166,8 @@ def correlated(correlation):
         if fweights is not None or aweights is not None:
             raise NotImplementedError("cov with weights: mask the observations, and give no weights")
         data, mask = (x.data, x.mask) if x.data.dim() == 2 else (x.data.reshape(1, -1), x.mask.reshape(1, -1))
+        if not (data.is_floating_point() or data.is_complex()):
+            data = data.to(torch.get_default_dtype())
         complete = mask.all(0, True).expand(mask.shape)
         x = Pair(data, complete)
         n = count(complete[:1], (1,), True)

@@ -44,6 +44,14 @@ class Pair:
             return self
         return Pair(self.places.scatter(self.data), self.places.scatter_mask(self.mask))
 
+    def picked(self, dim, positions):
+        """The elements at positions (int64, sorted, each once) along a dimension; COO where that dimension is sparse."""
+        if self.places is not None and dim < len(self.places.index):
+            kept, places = self.places.picked(dim, positions)
+            return Pair(self.data[kept], self.mask[kept], places)
+        p = self.dense()
+        return Pair(p.data.index_select(dim, positions), p.mask.index_select(dim, positions))
+
     def filled(self, value):
         """`data` where it is specified, else `value`: what every kernel reads, so nothing flows from or to the rest.
 
@@ -100,9 +108,10 @@ def select(mask, data, other):
     if data.numel() >= LARGE and data.is_cpu and data.dtype.itemsize in WORDS and data.dtype != torch.bool:
         if mask.shape != data.shape:
             mask, data = torch.broadcast_tensors(mask, data)
+        data = data.resolve_conj().resolve_neg()  # the bits of a conjugate are not those of its value
         if isinstance(other, Tensor):
             if other.shape == data.shape and other.dtype == data.dtype:
-                return _Select.apply(mask, data, other)
+                return _Select.apply(mask, data, other.resolve_conj().resolve_neg())
         else:
             return _Select.apply(mask, data, other) if data.requires_grad else _bits(mask, data, other).view(data.dtype)
     if isinstance(other, Tensor):
@@ -156,6 +165,7 @@ class _Select(torch.autograd.Function):
 
 def lowest(dtype):
     """The identity of max for a dtype."""
+    _must_have_an_order(dtype)
     if dtype.is_floating_point:
         return float("-inf")
     return False if dtype == torch.bool else torch.iinfo(dtype).min
@@ -163,9 +173,15 @@ def lowest(dtype):
 
 def highest(dtype):
     """The identity of min for a dtype."""
+    _must_have_an_order(dtype)
     if dtype.is_floating_point:
         return float("inf")
     return True if dtype == torch.bool else torch.iinfo(dtype).max
+
+
+def _must_have_an_order(dtype):
+    if dtype.is_complex:
+        raise RuntimeError(f"{dtype} has no order, so nothing is largest or least: take .abs() or .real first")
 
 
 def any_of(mask, dims, keepdim=False):

@@ -72,8 +72,22 @@ def _readable(x, dims, keepdim=False):
     if x.places is None:
         return x, dims
     if len(dims) == len(x.shape) and not keepdim:
-        return Pair(x.data, x.mask), tuple(range(x.data.dim()))
+        return _stored(x), tuple(range(x.data.dim()))
     return x.dense(), dims
+
+
+def _stored(x):
+    """The stored values of a sparse pair, strided; of a tensor that stores nothing, one element, unspecified."""
+    if x.data.shape[0] > 0 or x.shape.numel() == 0:
+        return Pair(x.data, x.mask)
+    one = x.data.new_zeros(1, *x.data.shape[1:])
+    return Pair(torch.cat([x.data, one]), torch.zeros_like(one, dtype=torch.bool))
+
+
+def _flattened(x):
+    """All elements that may be specified, in one dimension: those of a strided pair, the stored ones of a sparse one."""
+    x = x if x.places is None else _stored(x)
+    return Pair(x.data.reshape(-1), x.mask.reshape(-1))
 
 
 def _apply(func, data, dims, keepdim, options, complete):
@@ -99,8 +113,18 @@ def count_nonzero_over(data, dims, keepdim):
 
 
 def logsumexp_over(data, dims, keepdim):
-    """torch.logsumexp of a float, or of an integer read as one."""
+    """torch.logsumexp takes a dimension, which a 0-d tensor has by courtesy."""
     return torch.logsumexp(data, dims if data.dim() else 0, keepdim)
+
+
+_logsumexp = reduction(-math.inf, logsumexp_over)
+
+
+def logsumexp(func, x, *args, **kwargs):
+    """The log of the sum of the exponentials of the specified elements; an integer is read as a float."""
+    if not (x.data.is_floating_point() or x.data.is_complex()):
+        x = Pair(x.data.to(torch.get_default_dtype()), x.mask, x.places)
+    return _logsumexp(func, x, *args, **kwargs)
 
 
 def centre(x, dims, keepdim, dtype=None):
@@ -267,13 +291,13 @@ def position_of_extreme(largest):
     def rule(func, x, *args, **kwargs):
         dims, keepdim, _ = _dims_first(x, args, kwargs)
         dim = kwargs.get("dim", kwargs.get("axis", args[0] if args else None))
-        x = x.dense()
-        n = x.data.dim()
+        n = len(x.shape)
         if dim is None and n > 0:
-            flat = Pair(x.data.reshape(-1), x.mask.reshape(-1))
-            index, found = first_of_extreme(flat, 0, largest)
+            index, found = first_of_extreme(_flattened(x), 0, largest)
+            index = index if x.places is None else _position(x, index)
             shape = (1,) * n if keepdim else ()
             return Pair(index.reshape(shape), found.reshape(shape))
+        x = x.dense()
         (d,) = dims or (0,)
         index, found = first_of_extreme(x, d, largest)
         return Pair(index, found) if keepdim or n == 0 else Pair(index.squeeze(d), found.squeeze(d))
@@ -281,10 +305,17 @@ def position_of_extreme(largest):
     return rule
 
 
+def _position(x, index):
+    """The position in the flattened tensor of the element that stands at index among the flattened stored values."""
+    if x.data.numel() == 0:
+        return index
+    size = x.data[0].numel()
+    return x.places.ranks()[index // size] * size + index % size
+
+
 def both_extremes(func, x, *, dim=None, keepdim=False):
     """aminmax: least and largest."""
-    x = x.dense()
-    dims = over(x, dim)
+    x, dims = _readable(x, over(x, dim), keepdim)
     mask = any_of(x.mask, dims, keepdim)
     low = torch.amin(x.filled(highest), dims, keepdim) if x.data.dim() else x.data
     high = torch.amax(x.filled(lowest), dims, keepdim) if x.data.dim() else x.data
@@ -296,12 +327,12 @@ def _ordered(pick):
 
     def rule(func, x, *args, **kwargs):
         kwargs = {NAMES.get(k, k): v for k, v in kwargs.items()} | dict(zip(("dim", "keepdim"), args, strict=False))
-        x = x.dense()
         if "dim" not in kwargs and pick is not most_frequent:
-            flat = Pair(x.data.reshape(-1), x.mask.reshape(-1))
+            flat = _flattened(x)
             index, found = pick(flat, 0)
             value, _ = chosen(flat, index, found, 0, False)
             return value
+        x = x.dense()
         (dim,) = over(x, kwargs.get("dim", -1)) or (0,)
         index, found = pick(x, dim)
         return func_type(func)(chosen(x, index, found, dim, bool(kwargs.get("keepdim", False))))
@@ -315,7 +346,7 @@ mode = _ordered(most_frequent)
 
 def nanmedian(func, x, *args, **kwargs):
     """The median of what is specified and not NaN; a slice of NaN only has the median NaN."""
-    x = x.dense()
+    x = x.dense() if args or kwargs else _flattened(x)
     present = Pair(x.data, x.mask & ~x.data.isnan()) if x.data.is_floating_point() else x
     out = median(func, present, *args, **kwargs)
     first = out[0] if isinstance(out, tuple) else out
@@ -334,11 +365,12 @@ def quantile(ignoring_nan):
     """The rule of quantile and nanquantile, with every interpolation."""
 
     def rule(func, x, q, dim=None, keepdim=False, *, interpolation="linear"):
-        x, asked = x.dense(), q.mask if isinstance(q, Pair) else None
+        if x.data.dtype not in (torch.float32, torch.float64):
+            raise RuntimeError(f"quantile() input tensor must be either float or double dtype, got {x.data.dtype}")
+        asked = q.mask if isinstance(q, Pair) else None
         q = q.filled(0) if isinstance(q, Pair) else torch.as_tensor(q, dtype=x.data.dtype, device=x.data.device)
-        n, all_dims = x.data.dim(), dim is None
-        if all_dims:
-            x = Pair(x.data.reshape(-1), x.mask.reshape(-1))
+        n, all_dims = len(x.shape), dim is None
+        x = _flattened(x) if all_dims else x.dense()
         (d,) = over(x, 0 if all_dims else dim) or (0,)
         specified = any_of(x.mask, (d,), True) if x.data.dim() else x.mask.reshape(1)
         if x.data.dim() == 0:
@@ -395,6 +427,18 @@ def matrix_norm(func, x, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None):
     )
 
 
+def has_true(rule):
+    """The rule of _is_any_true and _is_all_true: what any or all says of the specified elements, which is specified."""
+
+    def asked(func, x):
+        if x.data.dtype != torch.bool:
+            raise ValueError(f"{func.__name__}: expected a boolean tensor, got {x.data.dtype}")
+        out = rule(torch.any if "any" in func.__name__ else torch.all, x)
+        return Pair(out.data, torch.ones_like(out.mask))
+
+    return asked
+
+
 def trace(func, x):
     """The sum of the specified elements of the diagonal."""
     x = x.dense()
@@ -410,6 +454,7 @@ def sum_to_size(func, x, *size):
 
 def between(func, *args, **kwargs):
     """dist and pairwise_distance: the norm of the difference where both operands specify it."""
+    args = [*args, *(kwargs.pop(k) for k in ("x1", "x2", "other") if k in kwargs)]
     a, b, p = (*args, 2)[:3]
     p = kwargs.pop("p", p)
     difference = elementwise(0)(torch.sub, a, b)
@@ -420,14 +465,16 @@ def between(func, *args, **kwargs):
     return vector_norm(func, difference, p)
 
 
-def equal(func, a, b, *args, **kwargs):
+def equal(func, x, other, *args, **kwargs):
     """torch.equal and allclose: the same elements specified, with the same values; a bool."""
-    pairs = operands((a, b), {})
+    pairs = operands((x, other), {})
     if len(pairs) < 2:
-        plain = a if isinstance(b, Pair) else b
+        plain = x if isinstance(other, Pair) else other
         one = pairs[0].dense()
         pairs = [one, Pair(plain, torch.ones_like(one.mask).expand(one.mask.shape))]
-    a, b = (p.dense() for p in pairs)
+    a, b = pairs
+    if a.places is None or not a.places.same(b.places):
+        a, b = a.dense(), b.dense()
     if (a.data.shape != b.data.shape and func.__name__ == "equal") or not _masks_equal(a.mask, b.mask):
         return False
     mask = a.mask

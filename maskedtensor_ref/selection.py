@@ -23,7 +23,7 @@ def where(func, *args, **kwargs):
     c, a, b = (
         p.dense() if isinstance(p, Pair) else p.to_dense() if isinstance(p, Tensor) else p for p in (condition, a, b)
     )
-    data = _pick(c.data, *_choices(c.data, a, b))
+    data = _pick(c.data, *_choices(c, a, b))
     of_a, of_b = _mask_of(a), _mask_of(b)
     mask = of_a if of_a is of_b else of_a & c.data | of_b & ~c.data
     if isinstance(c, Pair):
@@ -50,14 +50,15 @@ def _mask_of(p):
     )
 
 
-def _choices(condition, a, b):
+def _choices(c, a, b):
     """The data of the operands; a masked one that has gradients is told which of its elements were chosen."""
     data = [p.data if isinstance(p, Pair) else p for p in (a, b)]
     if not torch.is_grad_enabled() or not any(isinstance(p, Pair) and p.data.requires_grad for p in (a, b)):
         return data
     dtype = torch.result_type(*data)
-    shape = broadcast(condition.shape, *(d.shape for d in data if isinstance(d, Tensor)))
-    chosen = condition.expand(shape), ~condition.expand(shape)
+    shape = broadcast(c.data.shape, *(d.shape for d in data if isinstance(d, Tensor)))
+    chosen = (c.filled(False), c.filled(True)) if isinstance(c, Pair) else (c, c)  # one that is hidden chooses neither
+    chosen = chosen[0].expand(shape), ~chosen[1].expand(shape)
     return [
         Choose.apply(d.to(dtype).expand(shape), c) if isinstance(p, Pair) and d.requires_grad else d
         for p, d, c in zip((a, b), data, chosen, strict=True)
@@ -83,11 +84,15 @@ def nonzero(func, x, *args, **kwargs):
 
 def unique(func, x, *args, **kwargs):
     """The distinct specified elements, in one dimension; a plain tensor, for nothing in it is missing."""
-    if kwargs.get("dim") is not None:
-        raise NotImplementedError("unique with dim compares whole slices: select complete slices first")
+    names = ("return_inverse", "return_counts", "dim")
+    if "consecutive" not in func.__name__:
+        names = ("sorted", *names)
+    options = dict(zip(names, args, strict=False)) | kwargs
+    if options.get("dim") is not None:
+        raise NotImplementedError(f"{func.__name__} with dim compares whole slices: select complete slices first")
     x = x.dense()
-    out = func(x.data[x.mask], *args, **kwargs)
-    if args[1:2] == (True,) or kwargs.get("return_inverse"):
+    out = func(x.data[x.mask], **options)
+    if options.get("return_inverse"):
         inverse = torch.zeros(x.mask.shape, dtype=torch.int64, device=x.mask.device)
         inverse[x.mask] = out[1]
         out = (out[0], Pair(inverse, x.mask), *out[2:])
@@ -113,20 +118,21 @@ def gathered(identity):
 
     def rule(func, *args, **kwargs):
         fill = identity(args, kwargs)
-        source = args[3] if len(args) > 3 else kwargs.get("source", kwargs.get("src"))
+        if isinstance(kwargs.get("index", args[2] if len(args) > 2 else None), Pair):
+            raise TypeError(f"the index of {func.__name__} is masked: say where the missing go with .to_tensor(value)")
 
         def read(a):
             return a.dense().filled(fill) if isinstance(a, Pair) else a
 
-        def seen(a):
+        def seen(where, a):
             if isinstance(a, Pair):
                 return a.dense().mask.to(torch.float32)
-            if isinstance(a, Tensor) and (a.is_floating_point() or a is source):
+            if where in (0, 3, "source", "src"):  # x and what is added to it; the index stays
                 return torch.ones_like(a, dtype=torch.float32)
             return "amax" if isinstance(a, str) else a  # whatever the reduction is, masks are gathered by their largest
 
         data = func(*map(read, args), **{k: read(v) for k, v in kwargs.items()})
-        terms = func(*map(seen, args), **{k: seen(v) for k, v in kwargs.items() if k != "alpha"})
+        terms = func(*map(seen, range(len(args)), args), **{k: seen(k, v) for k, v in kwargs.items() if k != "alpha"})
         return Pair(data, terms > 0)
 
     return rule

@@ -116,15 +116,15 @@ def most_frequent(x, dim):
         return torch.zeros_like(x.data, dtype=torch.int64), x.mask
     if x.data.shape[dim] == 0:
         raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
-    data = x.data.detach().movedim(dim, -1)
-    mask = x.mask.movedim(dim, -1)
-    same = (data.unsqueeze(-1) == data.unsqueeze(-2)) & mask.unsqueeze(-1) & mask.unsqueeze(-2)
-    times = same.sum(-1)
-    best = (times == times.amax(-1, True)) & mask
-    least = torch.where(best, data, highest(data.dtype)).amin(-1, True)
-    hits = best & (data == least)
-    last = data.shape[-1] - 1 - hits.flip(-1).view(torch.uint8).argmax(-1, True)
-    return last.movedim(-1, dim), mask.any(-1, True).movedim(-1, dim)
+    x = Pair(x.data.detach().movedim(dim, -1), x.mask.movedim(dim, -1))
+    index = order(x, -1)
+    ordered = _at(x, index, -1)
+    first = torch.ones_like(ordered.mask)  # of a run of equal elements
+    first[..., 1:] = ordered.data[..., 1:] != ordered.data[..., :-1]
+    here = torch.arange(index.shape[-1], device=index.device)
+    length = here - torch.where(first, here, 0).cummax(-1).values + 1  # of the run, up to here
+    last = select(ordered.mask, length, 0).max(-1, True).indices  # the first of the longest, and its last element
+    return index.gather(-1, last).movedim(-1, dim), any_of(x.mask, (-1,), True).movedim(-1, dim)
 
 
 def quantiles(x, q, dim, interpolation):
@@ -154,14 +154,15 @@ def quantiles(x, q, dim, interpolation):
 
 def searchsorted(func, *args, **kwargs):
     """Where the specified values go in a plain sorted sequence: bucketize, searchsorted."""
-    boundaries, values = (args if func.__name__ == "searchsorted" else args[::-1])[:2]
-    if isinstance(boundaries, Pair):
+    sequence = "sorted_sequence" if func.__name__ == "searchsorted" else "boundaries"
+    named = [n for n in (sequence, "input") if n not in kwargs]
+    kwargs |= zip(named if sequence == "sorted_sequence" else named[::-1], args, strict=True)
+    if isinstance(kwargs[sequence], Pair) or isinstance(kwargs.get("sorter"), Pair):
         raise TypeError(
             "the sorted sequence is masked: searching needs every boundary; select the specified ones first"
         )
-    p = values.dense()
-    args = (boundaries, p.filled(0)) if func.__name__ == "searchsorted" else (p.filled(0), boundaries)
-    return Pair(func(*args, **kwargs), p.mask)
+    values = kwargs["input"].dense()
+    return Pair(func(**{**kwargs, "input": values.filled(0)}), values.mask)
 
 
 def isin(func, elements, test_elements, **kwargs):

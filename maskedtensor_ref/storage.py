@@ -15,33 +15,47 @@ def freeze(mask):
     Sharing makes comparing masks free, and it is sound because nothing here ever writes to a mask.
     """
     version, copy = _frozen.get(mask, (None, None))
-    if version == mask._version:
+    if version == _version(mask):
         if copy is None:
             return mask
         if mask.is_meta or equal_masks(copy, mask):
             return copy
-    copy = mask.detach().clone()
-    _frozen[mask] = mask._version, copy
+    copy = _copied(mask)
+    _frozen[mask] = _version(mask), copy
     return own(copy)
+
+
+def _version(mask):
+    """What torch counts writes with; an inference tensor has no such counter."""
+    return 0 if mask.is_inference() else mask._version
+
+
+def _copied(mask):
+    """A copy without history, and no inference tensor: a mask that is first seen there may be used in training."""
+    copy = mask.detach().clone()
+    if copy.is_inference():
+        with torch.inference_mode(False):
+            copy = copy.clone()
+    return copy
 
 
 def freeze_sparse(mask):
     """The values and Places of a user's sparse mask, copied, and the same copies while the mask stays as it is."""
     version, copy = _frozen.get(mask, (None, None))
     kept, places = Places.of(mask)
-    if version == mask._version and copy is not None:
+    if version == _version(mask) and copy is not None:
         known, at = copy
         if at.same(places) and (mask.is_meta or equal_masks(known, kept)):
             return copy
-    copy = kept.detach().clone(), places
-    _frozen[mask] = mask._version, copy
+    copy = _copied(kept), places
+    _frozen[mask] = _version(mask), copy
     return copy
 
 
 def own(mask):
     """Remember a mask as one of ours, so that freezing it again gives the same object."""
     if mask not in _frozen:
-        _frozen[mask] = mask._version, None
+        _frozen[mask] = _version(mask), None
     return mask
 
 
@@ -194,7 +208,9 @@ def sparse_coo_tensor(func, indices, values, size=None, *, is_coalesced=None, **
 def contiguous(func, x, *args, **kwargs):
     """contiguous and is_contiguous, for a strided pair."""
     if x.places is not None:
-        raise ValueError(f"MaskedTensors with sparse data do not have {func.__name__}: call to_dense() first")
+        raise ValueError(
+            "MaskedTensors with sparse data do not have is_contiguous, and contiguous neither: call to_dense() first"
+        )
     out = func(x.data, *args, **kwargs)
     return Pair(out, x.mask.contiguous()) if isinstance(out, torch.Tensor) else out
 

@@ -79,7 +79,7 @@ OPS = [
     (reduction(highest), "amin"),
     (reduction(FALSE), "any"),
     (reduction(TRUE), "all"),
-    (reduction(-INF, reductions.logsumexp_over), "logsumexp"),
+    (reductions.logsumexp, "logsumexp"),
     (reduction(0, reductions.count_nonzero_over), "count_nonzero"),
     (reductions.mean, "mean"),
     (reductions.spread(), "var"),
@@ -105,27 +105,32 @@ OPS = [
     (reductions.sum_to_size, "sum_to_size"),
     (reductions.between, "dist F.pairwise_distance torch.pairwise_distance"),
     (reductions.equal, "equal allclose"),
+    (reductions.has_true(reduction(FALSE)), "Tensor._is_any_true torch._is_any_true"),
+    (reductions.has_true(reduction(TRUE)), "Tensor._is_all_true torch._is_all_true"),
     (normalisation.correlated(correlation=False), "cov"),
     (normalisation.correlated(correlation=True), "corrcoef"),
     # Movement.
     (
         movement.movement,
-        "reshape unflatten transpose swapaxes swapdims permute movedim moveaxis t adjoint unsqueeze squeeze "
+        "reshape transpose swapaxes swapdims permute movedim moveaxis t adjoint unsqueeze squeeze "
         "flatten ravel expand "
         "broadcast_to select narrow split split_with_sizes unsafe_split unsafe_split_with_sizes chunk "
         "unsafe_chunk tensor_split "
         "hsplit vsplit dsplit unbind diagonal linalg.diagonal flip fliplr flipud roll rot90 repeat tile "
         "repeat_interleave "
-        "index_select gather take take_along_dim Tensor.unfold as_strided __getitem__ torch.unfold_copy "
-        "torch.alias_copy torch.as_strided_copy torch.diagonal_copy torch.expand_copy torch.narrow_copy "
+        "index_select gather take take_along_dim Tensor.unfold __getitem__ Tensor.__reversed__ torch.unfold_copy "
+        "torch.alias_copy torch.diagonal_copy torch.expand_copy torch.narrow_copy "
         "torch.permute_copy "
         "torch.select_copy torch.slice_copy torch.split_copy torch.split_with_sizes_copy torch.squeeze_copy "
         "torch.t_copy "
-        "torch.transpose_copy torch.unbind_copy torch.unsqueeze_copy torch.view_copy fft.fftshift "
+        "torch.transpose_copy torch.unbind_copy torch.unsqueeze_copy fft.fftshift "
         "fft.ifftshift combinations Tensor.narrow_copy F.channel_shuffle torch.channel_shuffle "
         "torch.native_channel_shuffle torch.slice_inverse",
     ),
-    (movement.viewed, "view"),
+    (movement.viewed, "view torch.view_copy"),
+    (movement.movement_of_strides, "unflatten"),
+    (movement.restrided, "as_strided torch.as_strided_copy"),
+    (movement.restrided_scatter, "as_strided_scatter"),
     (movement.one_hot, "F.one_hot"),
     (movement.complex_parts, "view_as_real"),
     (movement.complex_whole, "view_as_complex"),
@@ -147,7 +152,7 @@ OPS = [
     (movement.blocks, "block_diag"),
     (movement.placing(3, "src", "source", "value"), "scatter index_copy index_fill"),
     (movement.placed_by_index, "index_put"),
-    (movement.placing(1, "src"), "select_scatter slice_scatter diagonal_scatter as_strided_scatter"),
+    (movement.placing(1, "src"), "select_scatter slice_scatter diagonal_scatter"),
     (movement.placing(2, "source"), "masked_scatter"),
     (movement.placed_by_position, "put"),
     (movement.masked_selected, "masked_select"),
@@ -267,7 +272,11 @@ OPS = [
     (writing.copy, "copy_"),
     (writing.fill, "fill_ zero_"),
     (writing.filled_with, "torch.fill"),
-    (writing.drawn, "normal_ uniform_ random_ exponential_ geometric_ log_normal_ cauchy_ bernoulli_"),
+    (
+        writing.drawn,
+        "normal_ uniform_ random_ exponential_ geometric_ log_normal_ cauchy_ bernoulli_ "
+        "init.normal_ init.uniform_ init.constant_ init.kaiming_uniform_",
+    ),
     (writing.like, "zeros_like ones_like full_like empty_like rand_like randn_like randint_like"),
     (writing.new, "new_zeros new_ones new_full new_empty new_tensor new_empty_strided new"),
     # Asked of the data, or of autograd.
@@ -278,7 +287,9 @@ OPS = [
         "data_ptr untyped_storage storage result_type can_cast is_coalesced sparse_dim dense_dim is_tensor is_storage",
     ),
     (storage.on_values, "retain_grad "),
+    (lambda func, *args: False, "torch._has_compatible_shallow_copy_type"),  # so nn.Module.to makes a new parameter
     (gradients.backward, "Tensor.backward"),
+    (lambda func, x: bool(number(x)), "is_nonzero"),
     (lambda func, x: number(x), "Tensor.item Tensor.__bool__ Tensor.__float__ Tensor.__int__ Tensor.__complex__"),
     (lambda func, x: numbers(x), "Tensor.tolist"),
     (lambda func, x: len(x.shape) and x.shape[0], "Tensor.__len__"),
@@ -293,14 +304,17 @@ PROPERTIES = {
     gradients.grad: "grad",
 }
 ATEN = {  # names that only torch.ops.aten has
-    movement.movement: "slice _unsafe_view _reshape_alias index slice_backward select_backward unfold_backward alias",
+    movement.movement_of_strides: "_unsafe_view",
+    movement.movement: "slice _reshape_alias index slice_backward select_backward unfold_backward alias",
     movement.movement_with_zeros: "im2col col2im",
 }
 SPACES = {"torch": torch, "Tensor": Tensor, "special": torch.special, "linalg": torch.linalg, "F": F}
-QUALIFIED = SPACES | {"fft": torch.fft, "_VF": torch._VF, "torch._C._nn": torch._C._nn}
+QUALIFIED = SPACES | {"fft": torch.fft, "init": torch.nn.init, "_VF": torch._VF, "torch._C._nn": torch._C._nn}
 NEVER_IN_PLACE = {
     movement.movement,
     movement.viewed,
+    movement.movement_of_strides,
+    movement.restrided,
     movement.moved_like,
     storage.keeping_mask,
     storage.on_data,

@@ -1,5 +1,6 @@
 """The class that people meet: a Pair that torch functions take as a tensor."""
 
+import re
 import warnings
 
 import torch
@@ -10,11 +11,12 @@ from .gradients import KEEPING, Enter, accumulate, engine
 from .layouts import Places, project
 from .pair import Pair
 from .storage import freeze, freeze_sparse, own, sparse_coo_tensor
-from .table import RULES, rule_of
+from .table import RULES, full_name, rule_of
 from .text import array, number, numbers, text
 from .writing import write
 
 SPARSE = torch.sparse_coo, torch.sparse_csr
+OURS = re.compile(r"\bPair\b|'Tensor' object has no attribute '(dense|places|filled|mask)'")  # words of no user
 
 
 class MaskedTensor(Tensor):
@@ -182,7 +184,10 @@ class MaskedTensor(Tensor):
         return iter(torch.unbind(self))
 
     def __contains__(self, element):
-        return bool((self == element)._pair.filled(False).any())
+        equal = self == element
+        if not isinstance(equal, MaskedTensor):
+            raise RuntimeError(f"a tensor holds numbers: `in` got {element!r}, expected a number or a tensor")
+        return bool(equal._pair.filled(False).any())
 
     def __dir__(self):
         return sorted({*dir(type(self)), *self.__dict__})
@@ -228,10 +233,8 @@ class MaskedTensor(Tensor):
         return memo[id(self)]
 
     def __reduce_ex__(self, protocol):
-        """Called by pickle and torch.save; for weights_only loading allow maskedtensor_ref.tensor.rebuilt."""
+        """Called by pickle and torch.save, which keep no history."""
         p = self._pair
-        if p.data.grad_fn is not None:
-            raise RuntimeError("a MaskedTensor with a history cannot be pickled: detach() it first")
         return rebuilt, (p.tensor().detach(), p.mask_tensor(), p.data.requires_grad)
 
     # The two doors.
@@ -254,13 +257,23 @@ class MaskedTensor(Tensor):
             kwargs = {k: undressed(v) for k, v in kwargs.items() if k != "out"}
             if not bare and "input" in kwargs and func is not torch.where:
                 bare = [kwargs.pop("input")]
-            if kwargs.get("inplace") is True:
-                out = rule(func, *bare, **{**kwargs, "inplace": False})
-                write(func, bare[0], out)
-                return args[0]
-            out = rule(func, *bare, **kwargs)
-        else:
-            out = rule(func, *bare)
+        inplace = bool(kwargs) and kwargs.get("inplace") is True
+        try:
+            if not kwargs:
+                out = rule(func, *bare)
+            else:
+                out = rule(func, *bare, **({**kwargs, "inplace": False} if inplace else kwargs))
+        except (TypeError, AttributeError) as e:
+            if not OURS.search(str(e)):
+                raise
+            reason = "of its other operands" if isinstance(e, AttributeError) else OURS.sub("MaskedTensor", str(e))
+            raise TypeError(
+                f"{full_name(func)} got a MaskedTensor where it takes none ({reason}): "
+                "say what the missing elements mean with .to_tensor(value)"
+            ) from e
+        if inplace:
+            write(func, bare[0], out)
+            return args[0]
         if type(out) is Pair:
             if args and out is bare[0]:
                 return args[0]
@@ -423,8 +436,8 @@ def is_masked_tensor(obj):
 
 
 def rebuilt(data, mask, requires_grad):
-    """A MaskedTensor out of a pickle.
-
-    torch.load(..., weights_only=True) needs torch.serialization.add_safe_globals([rebuilt]).
-    """
+    """A MaskedTensor out of a pickle."""
     return masked_tensor(data, mask, requires_grad)
+
+
+torch.serialization.add_safe_globals([rebuilt])  # it runs nothing, so torch.load(weights_only=True) may call it

@@ -1,8 +1,11 @@
 """How a MaskedTensor reads as text, as Python numbers and as a NumPy masked array."""
 
+import math
 import sys
 
 import torch
+
+from .pair import Pair
 
 THRESHOLD, EDGE, WIDTH = 1000, 3, 80  # torch's defaults: elements shown in full, at each edge else, characters a line
 
@@ -13,21 +16,20 @@ def text(p, grad_fn=None, requires_grad=False):
     The number format is chosen from the specified elements that are shown, so that 4.54e-05 is not read as 0.0000.
     """
     layout = "" if p.places is None else f", layout={p.places.layout}, nnz={p.data.shape[0]}"
-    p = p.dense()
-    data, mask = p.data.detach(), p.mask
+    size, data = tuple(p.shape), p.data.detach()
     if data.is_meta:
-        body = "..., device='meta', size=" + str(tuple(data.shape))
+        body = f"..., device='meta', size={size}"
     else:
-        summarise = data.numel() > THRESHOLD
-        shown = _shown(data, summarise), _shown(mask, summarise)
-        cells = _cells(*shown)
+        summarise = p.shape.numel() > THRESHOLD
+        p = Pair(data, p.mask, p.places)
+        cells = _cells(_edges(p) if summarise else p.dense())
         width = max(map(len, cells), default=0)
         cells = iter([c.rjust(width) for c in cells])
-        body = _block(tuple(data.shape), cells, len("MaskedTensor("), summarise)
-    if 0 in data.shape and data.dim() != 1:
-        body += f", size={tuple(data.shape)}"
+        body = _block(size, cells, len("MaskedTensor("), summarise)
+    if 0 in size and len(size) != 1:
+        body += f", size={size}"
     usual = (torch.get_default_dtype(), torch.int64, torch.bool)
-    dtype = "" if data.dtype in usual and (data.numel() or data.dtype == usual[0]) else f", dtype={data.dtype}"
+    dtype = "" if data.dtype in usual and (0 not in size or data.dtype == usual[0]) else f", dtype={data.dtype}"
     device = "" if data.device.type in ("cpu", "meta") else f", device='{data.device}'"
     grad = (
         f", grad_fn=<{type(grad_fn).__name__}>"
@@ -39,33 +41,38 @@ def text(p, grad_fn=None, requires_grad=False):
     return f"MaskedTensor({body}{dtype}{device}{layout}{grad})"
 
 
-def _shown(t, summarise):
-    """The elements that are printed: the edges of every long dimension."""
-    if summarise:
-        for d, n in enumerate(t.shape):
-            if n > 2 * EDGE:
-                t = torch.cat([t.narrow(d, 0, EDGE), t.narrow(d, n - EDGE, EDGE)], d)
-    return t.reshape(-1)
+def _edges(p):
+    """The elements that are printed of a large tensor, strided: both ends of every long dimension."""
+    for d, n in enumerate(p.shape):
+        if n > 2 * EDGE:
+            p = p.picked(d, torch.tensor([*range(EDGE), *range(n - EDGE, n)], device=p.data.device))
+    return p.dense()
 
 
-def _cells(data, mask):
+def _cells(p):
     """One string per element; "--" where it is not specified."""
-    known = data[mask]
+    known = p.data[p.mask]
     if known.is_complex():
-        write = lambda v: f"{v.real:.4f}{v.imag:+.4f}j"
+        part = _float_format(torch.view_as_real(known.to(torch.complex128)).reshape(-1))
+        write = lambda v: part(v.real) + part(v.imag).rjust(1 + len(part(abs(v.imag))), "+") + "j"
     elif known.is_floating_point():
         write = _float_format(known.double())
     else:
         write = str
-    return [write(v) if m else "--" for v, m in zip(data.tolist(), mask.tolist(), strict=True)]
+    return [
+        write(v) if m else "--" for v, m in zip(p.data.reshape(-1).tolist(), p.mask.reshape(-1).tolist(), strict=True)
+    ]
 
 
 def _float_format(known):
+    """How floats are written, of which these are shown."""
     finite = known[known.isfinite()].abs()
     if bool((finite == finite.trunc()).all()) and bool((finite < 1e8).all()):
-        return "{:.0f}.".format
-    largest, least = float(finite.max()), float(finite[finite > 0].min())
-    return "{:.4e}".format if largest / least > 1e3 or largest > 1e8 or least < 1e-4 else "{:.4f}".format
+        form = "{:.0f}.".format
+    else:
+        largest, least = float(finite.max()), float(finite[finite > 0].min())
+        form = ("{:.4e}" if largest / least > 1e3 or largest > 1e8 or least < 1e-4 else "{:.4f}").format
+    return lambda v: form(v) if math.isfinite(v) else str(v)
 
 
 def _block(shape, cells, indent, summarise):

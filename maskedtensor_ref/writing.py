@@ -60,12 +60,13 @@ def write(func, x, out):
 
 
 def _write_plain(x, out):
+    index = out.places.index if out.places is not None else ()
+    out = out if index else out.dense()
     data = out.data.to(x.dtype)
-    if out.places is None:
-        x.copy_(select(out.mask, data, x))
-    elif out.places.index:
-        index = out.places.index
+    if index:
         x.index_put_(index, select(out.mask, data, x[index]))
+    else:
+        x.copy_(select(out.mask, data, x))
     return x
 
 
@@ -78,17 +79,37 @@ def assign(func, x, index, value):
         )
     if not isinstance(x, Pair):
         old = x[index]
-        value = value.dense()
-        x[index] = select(value.mask.expand(old.shape), value.data.to(x.dtype).expand(old.shape), old)
+        value = _fitting(value, old.shape)
+        x[index] = select(value.mask, value.data.to(x.dtype), old)
         return None
     if x.places is not None:
         raise NotImplementedError(f"assignment to a MaskedTensor in layout {x.places.layout}: call to_dense() first")
+    if isinstance(value, Pair):
+        value = _fitting(value, x.mask[index].shape)
     _check_same(x.mask[index], value, "assignment")
     if isinstance(value, Pair):
         old = x.data[index]
-        value = select(x.mask[index], value.dense().data.to(old.dtype).expand(old.shape), old)
+        value = select(x.mask[index], value.data.to(old.dtype), old)
     x.data[index] = value
     return None
+
+
+def _fitting(value, shape):
+    """A value in the shape it is assigned to; as torch has it, further dimensions of size 1 may lead.
+
+    Raises:
+        RuntimeError: it does not fit.
+    """
+    value = value.dense()
+    extra = value.data.dim() - len(shape)
+    if extra > 0 and all(n == 1 for n in value.data.shape[:extra]):
+        value = Pair(value.data.reshape(value.data.shape[extra:]), value.mask.reshape(value.mask.shape[extra:]))
+    try:
+        return Pair(value.data.expand(shape), value.mask.expand(shape))
+    except RuntimeError as e:
+        raise RuntimeError(
+            f"assignment: a value of shape {tuple(value.data.shape)} does not fit into shape {tuple(shape)}"
+        ) from e
 
 
 def copy(func, x, source, non_blocking=False):
@@ -148,10 +169,10 @@ def filled_with(func, x, value):
     return Pair(func(x.data, value), x.mask, x.places)
 
 
-def drawn(func, x, *args, **kwargs):
+def drawn(func, tensor, *args, **kwargs):
     """normal_, uniform_ and their kin: random numbers into every element, of which the specified ones count."""
-    func(x.data, *args, **kwargs)
-    return x
+    func(tensor.data, *args, **kwargs)
+    return tensor
 
 
 def like(func, x, *args, **kwargs):

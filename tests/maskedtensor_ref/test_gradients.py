@@ -267,3 +267,26 @@ def test_zero_grad_can_fill_with_zeros():
     as_masked_tensor(w, A).sum().backward()
     torch.optim.SGD([w], lr=1.0).zero_grad(set_to_none=False)
     assert w.grad.tolist() == [0, 0, None, None]
+
+
+def test_a_gradient_that_is_set_keeps_what_is_missing_missing():
+    m = masked_tensor(torch.ones(3), tensor([T, F, T]), requires_grad=True)
+    m.grad = masked_tensor(tensor([math.nan, 1.0, 1.0]), tensor([F, T, T]))
+    assert m.grad.tolist() == [None, None, 1]
+    (m * 2).sum().backward()
+    assert m.grad.tolist() == [2, None, 3]
+    for convert in (MaskedTensor.to_sparse_coo, MaskedTensor.to_sparse_csr):
+        s = convert(masked_tensor(torch.ones(2, 2), tensor([[T, F], [T, T]]))).detach().requires_grad_()
+        for g in (s * 2, s.to_dense() * 2, torch.full((2, 2), 2.0)):
+            s.grad = g.detach()
+            assert s.grad.layout == s.layout and s.grad.tolist() == [[2, None], [2, 2]]
+        dense = s.detach().to_dense().requires_grad_()
+        dense.grad = s.grad
+        assert dense.grad.tolist() == [[2, None], [2, 2]]
+
+
+def test_a_plain_number_takes_what_a_sparse_one_specifies():
+    p = torch.tensor(1.0)
+    p.add_(masked_tensor(tensor(2.0), tensor(T)).to_sparse_coo())
+    p.add_(masked_tensor(tensor(2.0), tensor(F)).to_sparse_coo())
+    assert p.item() == 3

@@ -417,3 +417,100 @@ def test_standard_deviation_of_equal_elements_has_gradient_zero():
     m = masked_tensor(torch.ones(3), tensor([True, True, False]), requires_grad=True)
     m.std().backward()
     assert m.grad.tolist() == [0, 0, None]
+
+
+def test_a_hidden_condition_chooses_nothing_for_a_gradient_either():
+    seen = []
+    for hidden in (True, False):
+        a, b = (masked_tensor(torch.ones(3), torch.ones(3, dtype=torch.bool), requires_grad=True) for _ in range(2))
+        condition = masked_tensor(tensor([True, False, hidden]), tensor([True, True, False]))
+        torch.where(condition, a * 2, b * 3).sum().backward()
+        seen.append((a.grad.tolist(), b.grad.tolist()))
+    assert seen[0] == seen[1] == ([2, None, None], [None, 3, None])
+
+
+def test_a_policy_finds_operands_that_are_keywords():
+    a, b = (masked_tensor(tensor([1.0, 2.0]), tensor(k)) for k in ([True, False], [False, True]))
+    with mask_policy("union"):
+        assert torch.add(input=a, other=b).tolist() == a.add(other=b).tolist() == [1, 2]
+        assert a.sub(alpha=2, other=b).tolist() == [1, -4]
+        assert torch.add(a, other=torch.ones(2)).tolist() == [2, 1]
+
+
+def test_operands_may_be_keywords(pair):
+    m, edges = masked_tensor(*pair), tensor([0.3, 0.6], dtype=torch.float64)
+    assert_same(torch.cat(tensors=[m, m]), torch.cat([m, m]))
+    assert_same(torch.bucketize(input=m, boundaries=edges), torch.bucketize(m, edges))
+    assert_same(torch.searchsorted(sorted_sequence=edges, input=m), torch.searchsorted(edges, m))
+    assert_same(torch.where(condition=m > 0.5, input=m, other=m), m)
+    assert torch.equal(input=m, other=m) and torch.allclose(input=m, other=m)
+    assert_same(torch.dist(input=m, other=m + 1), torch.dist(m, m + 1))
+    assert_same(F.pairwise_distance(x1=m, x2=m + 1), F.pairwise_distance(m, m + 1))
+    assert_same(F.cosine_similarity(x1=m, x2=m), F.cosine_similarity(m, m))
+    assert_same(torch.linalg.multi_dot(tensors=[m, m.t()]), m @ m.t())
+    square = m @ m.t()
+    assert_same(torch.addmm(input=square, mat2=m.t(), mat1=m), torch.addmm(square, m, m.t()))
+
+
+def test_the_mode_takes_no_square_of_memory():
+    data, mask = torch.randint(0, 9, (50_000,)), torch.rand(50_000) > 0.5
+    value, index = masked_tensor(data, mask).mode()
+    assert value.item() == data[mask].mode().values.item()
+    assert index.item() == (mask & (data == value.item())).nonzero()[-1].item()
+
+
+@pytest.mark.parametrize("name", ["unique", "unique_consecutive"])
+def test_the_options_of_unique(name):
+    data, mask = tensor([3, 9, 3, 1, 1, 7]), tensor([True, False, True, True, True, False])
+    f = getattr(torch, name)
+    options = (True,) if name == "unique_consecutive" else (True, True)
+    for values, inverse, *_ in (
+        f(masked_tensor(data, mask), *options),
+        f(masked_tensor(data, mask), return_inverse=True),
+    ):
+        assert values[inverse.get_data()][mask].equal(data[mask]) and inverse.get_mask().equal(mask)
+    assert f(masked_tensor(data, mask), return_counts=True)[1].sum().item() == 4
+    with pytest.raises(NotImplementedError, match=f"{name} with dim compares whole slices"):
+        f(masked_tensor(data, mask), dim=0)
+
+
+def test_integers_are_gathered_too():
+    zeros, index = torch.zeros(3, dtype=torch.int64), tensor([0, 0, 2])
+    m = masked_tensor(tensor([1, 2, 3]), tensor([True, False, True]))
+    assert zeros.index_add(0, index, m).tolist() == zeros.scatter_add(0, index, m).tolist() == [1, 0, 3]
+    assert zeros.scatter_reduce(0, index, m, "prod", include_self=False).tolist() == [1, 0, 3]
+    with pytest.raises(TypeError, match="the index of index_add is masked"):
+        zeros.index_add(0, m, index)
+
+
+def test_a_large_conjugate_is_read_as_what_it_stands_for():
+    data, mask = torch.randn(20_000, dtype=torch.complex128), torch.rand(20_000) > 0.5
+    m = masked_tensor(data, mask, requires_grad=True)
+    torch.testing.assert_close(m.conj().sum().get_data(), data[mask].conj().sum())
+    torch.testing.assert_close(m.conj().imag.sum().get_data(), -data.imag[mask].sum())
+    (m.conj() * m).real.sum().backward()
+    torch.testing.assert_close(m.grad.to_tensor(0)[mask], 2 * data[mask])
+
+
+def test_the_quantile_of_integers_is_refused_as_torch_refuses_it():
+    with pytest.raises(RuntimeError, match=r"must be either float or double dtype, got torch\.int64"):
+        masked_tensor(tensor([1, 2]), tensor([True, True])).quantile(0.5)
+
+
+def test_small_dtypes_keep_their_values():
+    m = masked_tensor(tensor(7, dtype=torch.uint8), tensor(True)).to_sparse_coo()
+    assert m.to_dense().dtype == torch.uint8 and (m + m).to_dense().item() == 14
+    ones = masked_tensor(torch.ones(2, 3, dtype=torch.int64), tensor([[True, False, True], [False] * 3]))
+    torch.testing.assert_close(ones.logsumexp(1).to_tensor(0), tensor([1 + math.log(2), 0]))
+    whole = masked_tensor(tensor([[1, 2, 4], [3, 5, 9]]), torch.ones(2, 3, dtype=torch.bool))
+    torch.testing.assert_close(whole.cov().get_data(), whole.get_data().cov())
+    assert torch.addmv(whole[:, 0], whole, whole[0], beta=0, alpha=2).tolist() == [42, 98]
+    byte, yes = whole.byte(), whole[:, :2].bool()
+    assert torch.addmv(byte[:, 0], byte, byte[0]).dtype == torch.uint8
+    assert torch.addbmm(byte[:, :2], byte[None], byte.t()[None]).dtype == torch.uint8
+    assert torch.addr(yes, yes[0], yes[0], beta=True, alpha=True).dtype == torch.bool
+    padded = torch.constant_pad_nd(whole.cfloat(), (1, 0), 1j)
+    assert padded.get_mask().all() and padded[0, 0].item() == 1j
+    for dtype in (torch.float16, torch.bfloat16):
+        m = masked_tensor(torch.full((1, 9), 3.0, dtype=dtype), torch.arange(9)[None] % 3 != 1)
+        assert F.avg_pool1d(m, 3).tolist() == [[3, 3, 3]]
