@@ -66,6 +66,7 @@ c.Autograde.autograde_preprocessors = [
 
 # ---- autograded -> feedback, grades ---------------------------------------------------------------------------------
 
+c.GenerateFeedback.exporter_class = ours + "ClosedPage"
 c.GenerateFeedback.preprocessors = [
     ours + "RemoveGraderCells",  # c.RemoveGraderCells.model_answers = True shows students rubric and model answer
     ours + "GetGradesAsText",

@@ -9,8 +9,9 @@ Names are read as Moodle, Canvas and Blackboard write them:
 The archive is hostile: what an entry is called never leads out of the folder, links are not made, sizes are counted
 while unpacking, and whatever cannot be unpacked is a row that says why. A dry run writes nothing.
 
-What the student is not to blame for (a damaged, an encrypted entry) costs no points: what was collected before stays,
-or the folder stays empty and `grade` reports an error of ours until the archive was downloaded again.
+What is not unpacked costs no points. Of a damaged or encrypted entry, and of a notebook that is too large, what was
+collected before stays, or the folder stays empty and `grade` reports an error of ours until `collect` was called again.
+What else is left out is told with the score; where there is none without it, that is an error of ours, too.
 """
 
 import io
@@ -29,7 +30,7 @@ from pathlib import Path, PurePosixPath
 
 from .errors import EngineError, UsageError
 from .identities import Identity, identities, remember
-from .intake import JUNK, LEFT_BEHIND, handed_in_at
+from .intake import LEFT_BEHIND, handed_in_at, is_aside
 from .settings import Settings
 from .students import marked, student_id
 
@@ -37,8 +38,12 @@ log = logging.getLogger(__name__)
 
 MAX_ENTRIES = 100_000
 MAX_FILES = 1000  # of one student
+SPACE = 10  # times submission_mib: so much of one student is unpacked; what is more than is graded is still handed in
+MAX_SAID = 5  # files left out that are named to whoever reads the score
 LONGEST_NAME = 1000  # characters of an entry's name
 ENCRYPTED = "it is encrypted"
+LEFT_OUT = "; it was left out"
+NOTEBOOKS = (".ipynb", ".ipynb.txt", ".zip")  # how a file ends that may be the notebook, or hold it
 TIME = "timestamp.txt"  # where the time of an attempt stands, as nbgrader writes it
 UNREADABLE = (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError, KeyError)
 
@@ -66,7 +71,7 @@ class Row:
         name: the student's name as the LMS writes it.
         lms_id: the LMS's own number or name of the student, which its gradebook's import asks for.
         handed_in: the time of the attempt where the LMS tells it, in its own zone.
-        lost: why the student's files could not be unpacked, for a reason that is not theirs; "" where they could.
+        lost: why the student is not to be graded from what is here; "" where they are.
     """
 
     student: str
@@ -87,17 +92,22 @@ class Row:
             *([file] if file else []),
             f"-> {self.target}" if self.target else "left out",
         ]
-        note = self.note.removesuffix("; it was left out")
+        note = self.note.removesuffix(LEFT_OUT)
         return "  ".join(parts) + (f": {note}" if note else "")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of the archive: `read(limit)` gives its bytes, or raises Oversize; `refused` says why it is not to be read."""
+    """A file of the archive: `read(limit)` gives its bytes, or raises Oversize; `refused` says why it is not to be read.
+
+    Attributes:
+        size: in bytes, as a zip tells it.
+    """
 
     file: str
     read: Callable[[int], bytes]
     changed: tuple = ()
+    size: int = 0
     refused: str = ""
 
 
@@ -127,6 +137,18 @@ class Oversize(Exception):
     """An entry unpacks to more than allowed."""
 
 
+class Unread(Exception):
+    """An entry that is not unpacked; its text says why. `lost`: the student is not to be graded without it."""
+
+    def __init__(self, why: str, lost: bool = False):
+        super().__init__(why)
+        self.lost = lost
+
+
+class Damaged(Unread):
+    """One of which something came, but not all."""
+
+
 def collect(
     archive: Path | str, lecture: str, settings: Settings, lms: str | None = None, dry_run: bool = False
 ) -> tuple[Row, ...]:
@@ -152,16 +174,16 @@ def collect(
         if not handed:
             raise UsageError(_not_of(lms, archive, entries))
         understood = {id(item.entry) for item in handed}
-        handed = [item for item in handed if not _is_junk(item.path)]
         strange = f"the name is not one that {lms.capitalize()} gives"
         rows = [
-            Row("", entry.file, note=f"{entry.refused or strange}; it was left out")
+            Row("", entry.file, note=f"{entry.refused or strange}{LEFT_OUT}")
             for entry in entries
-            if id(entry) not in understood and not _is_junk(entry.file)
+            if id(entry) not in understood and not is_aside(entry.file)
         ]
         if lms == "blackboard":
             handed = _with_names_from_receipts(handed)
         for student, own in _by_student(handed).items():
+            own = _without_kept_aside(own, lambda item: item.path) or own[:1]
             files, plan = _planned(student, own, lecture, int(settings.submission_mib * 2**20))
             who = _who(lms, plan)
             folder = settings.out / "submitted" / student / lecture
@@ -172,7 +194,9 @@ def collect(
             if not keep and not dry_run:
                 _write(folder, files)
             # of what is kept although the archive differs, the archive tells no time
-            people[student] = known.get(student, replace(who, handed_in="", late="", lost="")) if keep and note else who
+            people[student] = (
+                known.get(student, replace(who, handed_in="", late="", lost="", left_out="")) if keep and note else who
+            )
     if not dry_run:
         remember(settings.out, lecture, people)
     return tuple(rows)
@@ -181,7 +205,19 @@ def collect(
 def _who(lms: str, plan: list[Row]) -> Identity:
     latest = plan[-1]
     handed_in = latest.handed_in.isoformat() if latest.handed_in else ""
-    return Identity(lms, latest.lms_id, latest.name, handed_in, "yes" if latest.late else "", latest.lost)
+    left_out = "" if latest.lost else _left_out_of(plan)
+    return Identity(lms, latest.lms_id, latest.name, handed_in, "yes" if latest.late else "", latest.lost, left_out)
+
+
+def _left_out_of(plan: list[Row]) -> str:
+    """What was left out of a student's files, in sentences; "" for nothing."""
+    told = [
+        f"{PurePosixPath(row.file).name[:60]} was left out when the archive was unpacked: {row.note.removesuffix(LEFT_OUT)}."
+        for row in plan
+        if row.note.endswith(LEFT_OUT)
+    ]
+    more = [f"{len(told) - MAX_SAID} more files were left out."] * (len(told) > MAX_SAID)
+    return " ".join(told[:MAX_SAID] + more)
 
 
 # What is in the archive
@@ -192,6 +228,7 @@ def _entries(archive: Path, opened: ExitStack) -> list[Entry]:
         raise UsageError(f"{archive} does not exist; give the zip that the LMS offers for download")
     try:
         found = _in_folder(archive) if archive.is_dir() else _in_zip(opened.enter_context(zipfile.ZipFile(archive)))
+        found = [entry for entry in found if not _is_left_behind(entry.file)]
     except UNREADABLE as error:
         raise UsageError(f"{archive} cannot be read as a zip ({error}); download it again from the LMS") from error
     if not found:
@@ -209,7 +246,12 @@ def _in_folder(folder: Path) -> list[Entry]:
             found.append(_refusing(name, "it is a link; links are not followed"))
         elif path.is_file():
             found.append(
-                Entry(name, lambda limit, path=path: _limited(open(path, "rb"), limit), (path.stat().st_mtime,))
+                Entry(
+                    name,
+                    lambda limit, path=path: _limited(open(path, "rb"), limit),
+                    (path.stat().st_mtime,),
+                    path.stat().st_size,
+                )
             )
         elif not path.is_dir():
             found.append(_refusing(name, "it is a pipe, a socket or a device"))
@@ -224,13 +266,18 @@ def _in_zip(zipped: zipfile.ZipFile) -> list[Entry]:
         raise ValueError(f"it holds {len(infos)} files, more than {MAX_ENTRIES}")
     for info in infos:
         name = _name(info)
-        if info.is_dir() or name.endswith("/") or _is_left_behind(name):
+        if info.is_dir() or name.endswith("/"):
             continue
         if why := _refused(info, name):
             found.append(_refusing(name[:LONGEST_NAME], why))
         else:
             found.append(
-                Entry(name, lambda limit, info=info: _limited(zipped.open(info), limit), tuple(info.date_time))
+                Entry(
+                    name,
+                    lambda limit, info=info: _limited(zipped.open(info), limit),
+                    tuple(info.date_time),
+                    info.file_size,
+                )
             )
     return found
 
@@ -266,12 +313,6 @@ def _refused(info: zipfile.ZipInfo, name: str) -> str:
 def _is_left_behind(name: str) -> bool:
     """Whether an operating system left the file behind, wherever it is."""
     return any(part.lower() in LEFT_BEHIND for part in name.split("/"))
-
-
-def _is_junk(name: str) -> bool:
-    """The same of a student's own file, hidden ones and tools' included; a student's name may begin with a dot."""
-    parts = name.lower().split("/")
-    return any(part in JUNK or (part.startswith(".") and part not in (".", "..")) for part in parts)
 
 
 def _limited(file, limit: int) -> bytes:
@@ -351,11 +392,9 @@ def _with_names_from_receipts(handed: list[HandedIn]) -> list[HandedIn]:
     """Blackboard's .txt says "Name: Ann Lee (a_lee)": who that is, even where that name has an underscore."""
     known = {}
     for item in handed:
-        if item.receipt:
-            text = _text_of(item.entry)
-            match = re.search(r"^\s*Name:\s*(.*?)\s*\(([^()\n]+)\)\s*$", text, re.M)
-            if match and f"_{match[2]}_" in f"{PurePosixPath(item.entry.file).name}":
-                known[_front(item)] = (match[1], match[2])
+        name, user = _named_in(_text_of(item.entry)) if item.receipt else ("", "")
+        if user and f"_{user}_" in PurePosixPath(item.entry.file).name:
+            known[_front(item)] = (name, user)
     renamed = []
     for item in handed:
         name, user = known.get(_front(item), (item.name, item.lms_id))
@@ -363,12 +402,25 @@ def _with_names_from_receipts(handed: list[HandedIn]) -> list[HandedIn]:
     return renamed
 
 
+def _named_in(receipt: str) -> tuple[str, str]:
+    """The name and the user in the first "Name: Ann Lee (a_lee)" of a receipt, below which a student may write at any length."""
+    for line in receipt.splitlines():
+        start, _, rest = line.strip().partition(":")
+        name, _, user = rest.removesuffix(")").rpartition("(")
+        if start == "Name" and rest.endswith(")") and user and ")" not in user:
+            return name.strip(), user
+    return "", ""
+
+
 def _front(item: HandedIn) -> str:
     return BLACKBOARD.fullmatch(item.entry.file)["front"] + item.attempt[0]
 
 
 def _text_of(entry: Entry) -> str:
-    return _content(entry, 2**20)[0].decode("utf-8", "replace")
+    try:
+        return _content(entry, Space(2**20)).decode("utf-8", "replace")
+    except Unread:
+        return ""
 
 
 def _by_student(handed: list[HandedIn]) -> dict[str, list[HandedIn]]:
@@ -391,9 +443,9 @@ def _by_student(handed: list[HandedIn]) -> dict[str, list[HandedIn]]:
 
 def _planned(student: str, own: list[HandedIn], lecture: str, budget: int) -> tuple[dict[str, bytes], list[Row]]:
     """The student's files by relative path, none where some are lost; and a row for each of the entries."""
-    rows, files, places, lost, refused = [], {}, {}, "", ""
+    rows, files, places = [], {}, {}
     latest = max(item.attempt for item in own)
-    left = 10 * budget  # what is too much to be graded is still handed in, and intake says so to the student
+    space = Space(SPACE * budget)
     for item in sorted(own, key=lambda item: (item.attempt, item.entry.changed)):
         row = Row(student, item.entry.file, "", "", item.name, item.lms_id, item.handed_in, item.late)
         if item.receipt or (item.handed_in and item.attempt != latest):
@@ -401,19 +453,18 @@ def _planned(student: str, own: list[HandedIn], lecture: str, budget: int) -> tu
                 replace(row, note="the LMS's own receipt" if item.receipt else "an earlier attempt; the latest counts")
             )
             continue
-        content, problem, damaged = _content(item.entry, left)
-        if problem:
-            rows.append(replace(row, note=f"{problem}; it was left out"))
-            lost, refused = lost or (problem if damaged else ""), refused or item.entry.refused
+        try:
+            content = _content(item.entry, space)
+        except Unread as why:
+            rows.append(replace(row, note=f"{why}{LEFT_OUT}", lost=str(why) if why.lost else ""))
             continue
-        left -= len(content)
-        unpacked, more = _inside(item, content, row, budget)
+        unpacked, more = _inside(item, content, row, space)
         rows += more
         for path, data in unpacked.items():
             path = _safe(_without_copy_number(path, lecture))
             one = replace(row, file=row.file if len(unpacked) == 1 else f"{row.file}: {path}")
             if path.casefold() == TIME:
-                rows.append(replace(one, note="when it was handed in is not the student's to say; it was left out"))
+                rows.append(replace(one, note="when it was handed in is not the student's to say"))
                 continue
             if len(files) >= MAX_FILES or _in_the_way(path, files):
                 why = (
@@ -421,7 +472,7 @@ def _planned(student: str, own: list[HandedIn], lecture: str, budget: int) -> tu
                     if _in_the_way(path, files)
                     else f"more than {MAX_FILES} files of one student"
                 )
-                rows.append(replace(one, note=f"{why}; it was left out"))
+                rows.append(replace(one, note=f"{why}{LEFT_OUT}"))
                 continue
             if path.casefold() in places:
                 at, earlier = places[path.casefold()]
@@ -429,26 +480,58 @@ def _planned(student: str, own: list[HandedIn], lecture: str, budget: int) -> tu
                 del files[earlier]
             places[path.casefold()], files[path] = (len(rows), path), data
             rows.append(replace(one, target=f"{student}/{lecture}/{path}"))
-    if lost := lost or ("" if files else refused):
+    left_out = [row.note.removesuffix(LEFT_OUT) for row in rows if row.note.endswith(LEFT_OUT)]
+    lost = [row.lost for row in rows if row.lost] or (left_out if not files else [])
+    if lost:
         why = "not all of this student's files can be unpacked"
-        return {}, [replace(row, target="", note=row.note or why, lost=lost) for row in rows]
+        return {}, [replace(row, target="", note=row.note or why, lost=lost[0]) for row in rows]
     when = max((item.handed_in for item in own if item.handed_in), default=None)
     if when:  # the LMS's own zone is not known, so none is named; nbgrader takes that for UTC
         files[TIME] = f"{when:%Y-%m-%d %H:%M:%S}\n".encode()
     return files, rows
 
 
-def _content(entry: Entry, limit: int) -> tuple[bytes, str, bool]:
-    """The bytes of an entry; or why there are none, and whether another download may have them."""
+@dataclass
+class Space:
+    """How many bytes of one student are unpacked, and how many of them are left."""
+
+    most: int
+
+    def __post_init__(self):
+        self.left = self.most
+
+
+def _content(entry: Entry, space: Space) -> bytes:
+    """The bytes of an entry, which are taken from the space.
+
+    Raises:
+        Unread: there are none.
+    """
     if entry.refused:
-        return b"", entry.refused, entry.refused == ENCRYPTED
+        raise Unread(entry.refused, lost=entry.refused == ENCRYPTED)
     try:
-        return entry.read(limit), "", False
+        content = entry.read(space.left)
     except Oversize:
-        return b"", f"it unpacks to more than {limit / 2**20:.0f} MiB", False
+        large = f"it unpacks to {entry.size / 2**20:.1f} MiB, and all files of a student to {space.most / 2**20:.4g} MiB at most"
+        why = f"{large} ({SPACE} times submission_mib, which nbgrader_config.py sets)"
+        raise Unread(why, lost=_may_be_the_notebook(entry.file)) from None
     except Exception as error:  # damaged data raise zlib's, lzma's and struct's own errors, too
         log.debug("%s: %s", entry.file, error)
-        return b"", f"it is damaged ({error or type(error).__name__})", True
+        raise Damaged(f"it is damaged ({error or type(error).__name__})", lost=True) from error
+    space.left -= len(content)
+    return content
+
+
+def _may_be_the_notebook(path: str) -> bool:
+    return path.lower().endswith(NOTEBOOKS)
+
+
+def _without_kept_aside(files: list, path: Callable) -> list:
+    """The files that a person meant to hand in; without a notebook among them, the notebooks that a tool keeps as well."""
+    meant = [file for file in files if not is_aside(path(file))]
+    if any(_may_be_the_notebook(path(file)) for file in meant):
+        return meant
+    return [file for file in files if not is_aside(path(file)) or _may_be_the_notebook(path(file))]
 
 
 def _in_the_way(path: str, files: dict[str, bytes]) -> bool:
@@ -462,31 +545,31 @@ def _without_copy_number(path: str, lecture: str) -> str:
     return re.sub(rf"(^|/){re.escape(lecture)}(?:-\d{{1,2}}| ?\(\d{{1,2}}\))\.ipynb$", rf"\g<1>{lecture}.ipynb", path)
 
 
-def _inside(item: HandedIn, content: bytes, row: Row, budget: int) -> tuple[dict[str, bytes], list[Row]]:
-    """The files of a zip that a student handed in, one level deep; of anything else, the file itself."""
+def _inside(item: HandedIn, content: bytes, row: Row, space: Space) -> tuple[dict[str, bytes], list[Row]]:
+    """The files of a zip that a student handed in, one level deep, notebooks first; of anything else, the file itself."""
     as_it_is = {item.path: content}
     if not item.path.lower().endswith(".zip"):
         return as_it_is, []
-    unpacked, left = {}, budget
     try:
-        entries = [entry for entry in _in_zip(zipfile.ZipFile(io.BytesIO(content))) if not _is_junk(entry.file)]
+        entries = _in_zip(zipfile.ZipFile(io.BytesIO(content)))
     except Exception as error:  # as in _content
         return as_it_is, [replace(row, note=f"kept as a zip: it is damaged ({error or type(error).__name__})")]
-    rows = [
-        replace(row, file=f"{row.file}: {entry.file}", note=f"{entry.refused}; it was left out")
-        for entry in entries
-        if entry.refused
-    ]
-    for entry in [entry for entry in entries if not entry.refused][: MAX_FILES + 1]:
-        unpacked[entry.file], problem, _ = _content(entry, left)
-        if problem:
-            return as_it_is, [replace(row, note=f"kept as a zip: in it, {entry.file[:80]}: {problem}")]
-        left -= len(unpacked[entry.file])
-    return (
-        (unpacked, rows)
-        if unpacked
-        else (as_it_is, [*rows, replace(row, note="kept as a zip: nothing in it can be unpacked")])
-    )
+    entries = _without_kept_aside(entries, lambda entry: entry.file)
+    entries.sort(key=lambda entry: (not entry.refused, not _may_be_the_notebook(entry.file)))
+    unpacked, rows = {}, []
+    for entry in entries:
+        if len(unpacked) > MAX_FILES:  # one more, which is told
+            break
+        try:
+            unpacked[entry.file] = _content(entry, space)
+        except Damaged as why:
+            return as_it_is, [replace(row, note=f"kept as a zip: in it, {entry.file[:80]}: {why}")]
+        except Unread as why:
+            lost = str(why) if why.lost and not entry.refused else ""
+            rows.append(replace(row, file=f"{row.file}: {entry.file}", note=f"{why}{LEFT_OUT}", lost=lost))
+    if unpacked:
+        return unpacked, rows
+    return as_it_is, [*rows, replace(row, note="kept as a zip: nothing in it can be unpacked")]
 
 
 def _safe(path: str) -> str:
@@ -509,7 +592,7 @@ def _shortened(part: str) -> str:
 
 # Writing
 
-AGAIN = "download the archive again, and call collect again"
+AGAIN = "download the archive again, or put right what is named, and call collect again"
 
 
 def _decided(folder: Path, files: dict[str, bytes], lost: str) -> tuple[bool, str]:

@@ -250,6 +250,7 @@ def grade(
     """Grade a class. A second call keeps what is unchanged and grades the rest."""
     from . import preload
     from . import workers as worker_processes
+    from .backlog import backlog
     from .settings import load_settings
 
     settings = load_settings(
@@ -263,7 +264,9 @@ def grade(
         memory_mib=memory_mib,
         trust_code=trust_code or None,
     )
-    likely = _entries(submissions) if (settings.solutions / lecture).is_dir() else 0  # else a typing error
+    likely = 0
+    if (settings.solutions / lecture).is_dir():  # else a typing error
+        likely = _entries(submissions) if regrade else backlog(submissions, lecture, settings)
     if likely and not settings.scheduler:
         worker_processes.start_importing(settings)  # while this process imports what it needs itself
     with preload.to_stay():

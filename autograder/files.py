@@ -104,3 +104,13 @@ def safe_name(text: str) -> str:
     readable = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-")
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     return f"{readable}-{digest}" if readable else f"name-{digest}"
+
+
+def records(out: Path, lecture: str) -> Path:
+    """The folder of OUT that holds a record of every student who was graded."""
+    return Path(out) / "report" / "submissions" / safe_name(lecture)
+
+
+def record_name(student: str) -> str:
+    """What the record of a student is called there."""
+    return f"{safe_name(student)}.json"

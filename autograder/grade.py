@@ -13,6 +13,7 @@ from .checks import FILE
 from .errors import AutograderError, EngineError
 from .exercises import Exercise, Lecture, case_seed
 from .files import storage_error
+from .overtime import OutOfTime, within
 from .records import Reply, Report, Submission, Transcript, Verdict
 from .repair import defines
 from .settings import Settings
@@ -20,6 +21,13 @@ from .settings import Settings
 log = logging.getLogger(__name__)
 
 UNJUDGED = "What it returned could not be judged ({}), which is a fault in the autograder: tell your instructor."
+JUDGE_SECONDS = (
+    30.0  # of work on one answer: reading it, its facts, the comparison with the reference and the wrong answers
+)
+TOO_LONG = (
+    f"What it returned takes more than {JUDGE_SECONDS:g} seconds to judge, and no answer that is expected here takes one: look at "
+    "how large it is."
+)
 UNANSWERED_TEXT = "YOUR ANSWER HERE"  # nbgrader's stub of a written answer
 
 
@@ -92,9 +100,12 @@ def _verdict(exercise: Exercise, questions, transcript: Transcript, cells, modul
     reply = transcript.replies[exercise.id]
     source = [*modules, *_code_before(exercise.check_cell, cells)]
     try:
-        verdict = judge.verdict(asked, judge.answers(asked, reply), source)
+        verdict = within(JUDGE_SECONDS, lambda: judge.verdict(asked, judge.answers(asked, reply), source))
     except AutograderError:
         raise
+    except OutOfTime as error:
+        log.warning("an answer to %s could not be judged: %s", exercise.id, error)
+        return judge.lost(exercise, TOO_LONG)
     except Exception as error:  # an answer made for a fault of ours must not cost the other exercises their points
         log.exception("an answer to %s could not be judged", exercise.id)
         return judge.lost(exercise, UNJUDGED.format(type(error).__name__))

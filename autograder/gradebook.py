@@ -694,7 +694,7 @@ def _without_page(lecture, settings, said):
 
 
 FULL = ("disk is full", "No space left")
-FAILED = re.compile(r"processing assignment '.*' for student '(.*)'")
+FAILED = re.compile(r"processing assignment '[^']*' for student '([^']*)'")
 RAISED = re.compile(r"[\w.]+: ")  # the line of a traceback that names the exception
 
 

@@ -108,7 +108,7 @@ class _Walk:
         self.keys: dict[str, tuple[str, str]] = {}  # student: (key, attempt) of what is under way
         self.below = ledger.foundations(lecture)
         self.seeds = book.seeds()
-        self.lost = {student: who.lost for student, who in identities(settings.out, lecture.name).items() if who.lost}
+        self.collected = identities(settings.out, lecture.name)
         self.kept = 0
         self.unread: list[Report] = []  # folders that could not be read now
 
@@ -144,7 +144,7 @@ class _Walk:
         for folder in folders:
             try:
                 self.demand_unpacked(folder)
-                submission = intake.read(folder, self.lecture, self.released, self.settings)
+                submission = self.told_what_lacks(intake.read(folder, self.lecture, self.released, self.settings))
             except EngineError as error:
                 self.unread.append(
                     farm.error_report(self.lecture, Submission(folder.student, self.lecture.name, None), str(error))
@@ -161,9 +161,16 @@ class _Walk:
 
     def demand_unpacked(self, folder: Found) -> None:
         """An empty folder is no zero where `collect` could not unpack what was handed in."""
-        why = self.lost.get(folder.student)
+        why = self.collected.get(folder.student, Identity()).lost
         if why and not folder.problem and not intake.list_files(folder.folder).sizes:
             raise EngineError(f"What was handed in could not be unpacked ({why}): {archive.AGAIN}.")
+
+    def told_what_lacks(self, submission: Submission) -> Submission:
+        """What `collect` left out is said with the score; where there is none without it, nobody knows what it was worth."""
+        left_out = self.collected.get(submission.student, Identity()).left_out
+        if left_out and submission.ungradable:
+            raise EngineError(f"{submission.ungradable} But {left_out} To have it graded, {archive.AGAIN}.")
+        return replace(submission, repairs=(*submission.repairs, left_out)) if left_out else submission
 
 
 def save(done: Report, key: str, attempt: str, lecture: Lecture, settings: Settings, book: Ledger, run: Run) -> None:
@@ -367,6 +374,8 @@ def _copied(folder: Found, limit: int) -> Iterator[str]:
     """The files that are copied, notebooks first and small ones before large ones: what is larger would fill the disk."""
     try:
         sizes = intake.list_files(folder.folder).sizes
+        if not any(path.lower().endswith(".ipynb") for path in sizes):
+            sizes |= intake.list_files(folder.folder, aside=True).sizes
     except (EngineError, OSError) as error:  # said when it is read
         log.info("%s: nothing could be copied: %s", folder.student, error)
         return

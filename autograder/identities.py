@@ -23,7 +23,8 @@ class Identity:
         lms_id: the LMS's own number or name of the student; the name of the folder where there is no LMS.
         name: the student's name as the LMS writes it.
         handed_in: time of the attempt (ISO), where the LMS tells it. late: "yes" or "".
-        lost: why what was handed in could not be unpacked, for a reason that is not the student's; "" where it could.
+        lost: why what was handed in could not be unpacked, for a reason that costs no points; "" where it could.
+        left_out: what of it was not unpacked, in sentences; "" for nothing.
     """
 
     lms: str = ""
@@ -32,6 +33,7 @@ class Identity:
     handed_in: str = ""
     late: str = ""
     lost: str = ""
+    left_out: str = ""
 
 
 COLUMNS = [field.name for field in fields(Identity)]

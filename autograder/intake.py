@@ -9,8 +9,9 @@ import logging
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path, PurePosixPath
 
 from .draft import Draft, decoded, draft
@@ -109,16 +110,22 @@ def find(path: Path | str, lecture_name: str) -> list[Found]:
     return _with_distinct_ids([_found(entry, lecture_name) for entry in folders])
 
 
-def _listed(path: Path, junk: set[str] = JUNK) -> list[os.DirEntry]:
-    """What is in a folder, by name, without hidden entries and junk."""
+def _listed(path: Path, junk: set[str] | None = JUNK) -> list[os.DirEntry]:
+    """What is in a folder, by name, without hidden entries and junk; all of it where `junk` is None."""
     try:
         with os.scandir(path) as entries:
-            kept = [entry for entry in entries if not entry.name.startswith(".") and entry.name.lower() not in junk]
+            kept = [entry for entry in entries if junk is None or not is_aside(entry.name, junk)]
     except OSError as error:
         raise EngineError(
             f"{path} cannot be listed ({error.strerror}); check its permissions and call again"
         ) from error
     return sorted(kept, key=lambda entry: entry.name)
+
+
+def is_aside(path: str, junk: set[str] = JUNK) -> bool:
+    """Whether a path is hidden or junk, or in a folder that is: what a tool keeps, not what a person meant to hand in."""
+    parts = PurePosixPath(path).parts
+    return any((part.startswith(".") and part != "..") or part.lower() in junk for part in parts)
 
 
 def _one_student(path: Path, lecture_name: str, notebooks: list[os.DirEntry], expected: str) -> Found:
@@ -204,6 +211,8 @@ def read(found: Found, lecture: Lecture, released_notebook_json: str, settings: 
         return Submission(found.student, lecture.name, None, ungradable=found.problem)
     listing = list_files(found.folder)
     chosen = choose(listing, lecture.name, release, limit, found.whole, settings.course)
+    if not chosen.path:
+        listing, chosen = _or_aside(listing, chosen, lecture.name, release, limit, found.whole)
     digest = _digest(listing, limit)
     if chosen.reason:
         return Submission(
@@ -245,19 +254,24 @@ class Listing:
         return _content(self.folder / path, 16).lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n").startswith(b"{")
 
 
-def list_files(folder: Path) -> Listing:
-    """What is in `folder` and the folders in it; nothing is opened and no link followed."""
+def list_files(folder: Path, aside: bool = False) -> Listing:
+    """What is in `folder` and the folders in it; nothing is opened and no link followed.
+
+    Args:
+        aside: of the files only notebooks that are hidden or junk, which are passed over else.
+    """
     sizes, newest, strange, waiting, seen = {}, {}, {}, [(folder, 0)], 0
     while waiting:
         here, depth = waiting.pop(0)
-        for entry in _listed(here):
+        for entry in _listed(here, None if aside else JUNK):
             seen += 1
             if seen > MAX_ENTRIES:
                 return Listing(folder, sizes, newest, strange, {}, True)
             path = Path(entry.path).relative_to(folder).as_posix()
             kind = entry.stat(follow_symlinks=False)
             if stat.S_ISREG(kind.st_mode):
-                sizes[path], newest[path] = kind.st_size, kind.st_mtime_ns
+                if not aside or (_is_called_a_notebook(path) and is_aside(path)):
+                    sizes[path], newest[path] = kind.st_size, kind.st_mtime_ns
             elif not stat.S_ISDIR(kind.st_mode):
                 strange[path] = STRANGE.get(stat.S_IFMT(kind.st_mode), "neither a file nor a folder")
             else:
@@ -314,20 +328,23 @@ def choose(
     Args:
         course: folder of the released lectures, to tell which of them another notebook is of; None where it is not at hand.
     """
-    drafts, choices, left = {}, {}, 2 * limit
+    drafts, choices, unread, left = {}, {}, [], 2 * limit
     for candidates in _candidates(listing, lecture_name, whole):
         if any(choice.answered for choice in choices.values()):
             break
-        for path in candidates[:MAX_NOTEBOOKS]:
-            size, left = listing.sizes[path], left - listing.sizes[path]
-            drafts[path] = (
-                Draft(reason=_too_large(path, size, limit)) if size > limit or left < 0 else draft(listing.read(path))
-            )
+        for number, path in enumerate(candidates):
+            size = listing.sizes[path]
+            if size <= limit and (number >= MAX_NOTEBOOKS or size > left):
+                unread.append(path)
+                continue
+            left -= size if size <= limit else 0
+            drafts[path] = draft(listing.read(path)) if size <= limit else Draft(reason=_too_large(path, size, limit))
             choices[path] = _prepared(path, drafts[path], release, lecture_name, course)
     kept = [path for path in drafts if _is_called_a_notebook(path) or not choices[path].reason]
     kept = kept or [path for path in drafts if _is_renamed(path, lecture_name)]
+    few = list(_about_the_number(listing, len(drafts), len(unread)))
     if not kept:
-        return Choice(reason=_nothing(listing, lecture_name, whole))
+        return Choice(reason=" ".join([_nothing(listing, lecture_name, whole), *few]))
 
     def rank(path):
         exact, depth, alike = _exact(path, lecture_name), path.count("/"), similarity(drafts[path].cells, release)
@@ -335,14 +352,39 @@ def choose(
         return (not choices[path].reason, choices[path].answered, *name, alike, -depth, listing.newest[path], path)
 
     best, *_ = order = sorted(kept, key=rank, reverse=True)
-    said = () if choices[best].reason else tuple(_about_the_name(best, order, choices, lecture_name))
-    return Choice(best, choices[best].notebook, said + choices[best].repairs, choices[best].reason)
+    chosen = choices[best]
+    if chosen.reason:
+        return replace(chosen, reason=" ".join([chosen.reason, *few]))
+    return replace(chosen, repairs=(*_about_the_name(best, order, choices, lecture_name), *few, *chosen.repairs))
+
+
+def _or_aside(
+    listing: Listing, nothing: Choice, lecture_name: str, release: Release, limit: int, whole: bool
+) -> tuple[Listing, Choice]:
+    """Where nobody handed in a notebook, the one that can be graded among those that a tool keeps, and the files with it."""
+    aside = list_files(listing.folder, aside=True)
+    found = choose(aside, lecture_name, release, limit, whole)
+    if found.reason:
+        return listing, nothing
+    said = (
+        f"There is no notebook but {_shown(found.path)}, where tools keep copies of their own; it was graded, and may lack "
+        "your last changes."
+    )
+    size, newest, content = aside.sizes[found.path], aside.newest[found.path], aside.read(found.path)
+    with_it = replace(
+        listing,
+        sizes={**listing.sizes, found.path: size},
+        newest={**listing.newest, found.path: newest},
+        contents={**listing.contents, found.path: content},
+    )
+    return with_it, replace(found, repairs=(said, *found.repairs))
 
 
 def _candidates(listing: Listing, lecture_name: str, whole: bool) -> Iterator[list[str]]:
     """The files that may be the notebook, in the order in which they are read: by their names, then by how they begin."""
     counted = [path for path in listing.sizes if _counts(path, lecture_name, whole)]
-    counted.sort(key=lambda path: (not _exact(path, lecture_name), path.count("/"), path))
+    named = lambda path: (not _exact(path, lecture_name), not _named_after(path, lecture_name))
+    counted.sort(key=lambda path: (*named(path), path.count("/"), path))
     yield [path for path in counted if _is_called_a_notebook(path)]
     others = [path for path in counted if not _is_called_a_notebook(path)]
     yield [path for path in others if _is_renamed(path, lecture_name) or listing.begins_like_json(path)]
@@ -399,6 +441,17 @@ def _about_the_name(best: str, order: list[str], choices: dict[str, Choice], lec
         yield f"There are {len(order)} notebooks; {_shown(best)} was graded, not {others}."
 
 
+def _about_the_number(listing: Listing, read: int, unread: int) -> Iterator[str]:
+    """What is to be said where not all that could be the notebook was looked at."""
+    if unread:
+        yield (
+            f"Only {read} of the {read + unread} files that could be the notebook were looked at, those named after the "
+            "lecture first: hand in one notebook."
+        )
+    if listing.full:
+        yield f"More than {MAX_ENTRIES} files were handed in; the rest was not looked at."
+
+
 def _why_not(choice: Choice) -> str:
     return " (which cannot be read)" if choice.reason else "" if choice.answered else " (in which nothing is answered)"
 
@@ -439,7 +492,7 @@ def _too_large(path: str, size: int, limit: int) -> str:
 
 def _files_beside(notebook: str, listing: Listing, limit: int) -> tuple[dict[str, bytes], list[str]]:
     """The other files, by their path from the notebook's folder, and what was left out of them."""
-    base = PurePosixPath(notebook).parent
+    base = PurePosixPath(*takewhile(lambda part: not is_aside(part), PurePosixPath(notebook).parts[:-1]))
     left, files, said = limit - listing.sizes[notebook], {}, []
     others = [path for path in listing.sizes if path != notebook and not path.lower().endswith(".ipynb")]
     others = [path for path in others if base == PurePosixPath(".") or base in PurePosixPath(path).parents]
@@ -462,8 +515,6 @@ def _files_beside(notebook: str, listing: Listing, limit: int) -> tuple[dict[str
         f"{_shown(path)} was left out: it is {what}." for path, what in listing.strange.items() if what != "a folder"
     ]
     said = said[:MAX_SAID] + [f"{len(said) - MAX_SAID} more files were left out."] * (len(said) > MAX_SAID)
-    if listing.full:
-        said.append(f"More than {MAX_ENTRIES} files were handed in; the rest was not looked at.")
     return files, said
 
 

@@ -29,7 +29,7 @@ from typing import Any
 
 from .errors import StorageError, UsageError
 from .exercises import Lecture
-from .files import make_empty, remove_parts, safe_name, storage_error, write_whole
+from .files import make_empty, record_name, records, remove_parts, safe_name, storage_error, write_whole
 from .records import Report, Submission, Verdict
 from .settings import Settings
 
@@ -114,8 +114,8 @@ def has_score(report: Report) -> bool:
 
 MATTER = ("device", "cell_seconds", "submission_seconds", "memory_mib", "trust_code")  # settings
 AFTER_THE_SCORE = (  # modules whose text decides no score: a change in them regrades nobody
-    "__main__", "analysis", "archive", "bundle", "cli", "database", "doctor", "export", "farm", "files", "gradebook", "grading",
-    "handin", "identities", "leftovers", "ledger", "nbgrader_plugin", "notebooks", "release", "report", "sample",
+    "__main__", "analysis", "archive", "backlog", "bundle", "cli", "database", "doctor", "export", "farm", "files", "gradebook",
+    "grading", "handin", "identities", "leftovers", "ledger", "nbgrader_plugin", "notebooks", "release", "report", "sample",
 )  # fmt: skip
 
 
@@ -197,7 +197,7 @@ class Ledger:
 
     def record(self, student: str) -> Record | None:
         """The line of one student, with the executed notebook; None when there is none."""
-        return _read_record(self._submissions / _file(student))
+        return _read_record(self._submissions / record_name(student))
 
     def reports(self) -> dict[str, Report]:
         """Every Report that counts, by student, without the executed notebooks."""
@@ -246,7 +246,7 @@ class Ledger:
         Args:
             snapshot: what the gradebook held of this student before, as JSON values; handed back by `undo`.
         """
-        folder, name = _runs(self.out) / run.id, _file(report.student)
+        folder, name = _runs(self.out) / run.id, record_name(report.student)
         if not (folder / "run.json").exists():
             write_whole(folder / "run.json", _json(asdict(run)))
         previous = self.record(report.student)
@@ -261,7 +261,7 @@ class Ledger:
     def entered(self, student: str) -> None:
         """Note that the gradebook holds what the ledger says of a student."""
         record = self.record(student)
-        make_empty(_runs(self.out) / record.run / "entered" / Path(_file(student)).stem)
+        make_empty(_runs(self.out) / record.run / "entered" / Path(record_name(student)).stem)
 
     def finish(self, run: Run, seconds: float) -> Run:
         """Close a run. One that graded nothing leaves no trace, so that `undo` takes back the one before."""
@@ -275,7 +275,7 @@ class Ledger:
 
     def stage(self, report: Report, key: str, attempt: str) -> None:
         """Keep a Report of a regrade aside."""
-        write_whole(self._staged / _file(report.student), _json(_plain(Record(report, key, attempt, ""))))
+        write_whole(self._staged / record_name(report.student), _json(_plain(Record(report, key, attempt, ""))))
 
     def staged(self) -> dict[str, Record]:
         """What is aside, by student, without the notebooks: also what an interrupted regrade left."""
@@ -284,7 +284,7 @@ class Ledger:
 
     def staged_record(self, student: str) -> Record | None:
         """One line of what is aside, with the notebook."""
-        return _read_record(self._staged / _file(student))
+        return _read_record(self._staged / record_name(student))
 
     def unstage(self) -> None:
         """Forget what is aside: it was agreed to and saved, or refused."""
@@ -292,7 +292,7 @@ class Ledger:
 
     @property
     def _submissions(self) -> Path:
-        return Path(self.out) / "report" / "submissions" / safe_name(self.lecture)
+        return records(self.out, self.lecture)
 
     @property
     def _staged(self) -> Path:
@@ -398,10 +398,6 @@ def _carrying(report: Report, previous: Record | None, attempt: str) -> Report:
         reason=f"{reason} The score shown is that of an earlier run of the same files.",
         provenance={**report.provenance, SCORE_FROM: run},
     )
-
-
-def _file(student: str) -> str:
-    return f"{safe_name(student)}.json"
 
 
 def _runs(out: Path) -> Path:

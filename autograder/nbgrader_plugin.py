@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import jsonschema
 from jinja2 import pass_context
+from nbconvert.exporters import HTMLExporter
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import GetGrades, NbGraderPreprocessor
@@ -194,7 +195,9 @@ def as_markdown(text: str) -> str:
 
 
 class _Harmless(IPythonRenderer):
-    """HTML of a cell's Markdown without what runs: no HTML, no link that is a script, diagrams as the text that they are."""
+    """HTML of a cell's Markdown without what runs or is fetched: no HTML, no link that is a script, diagrams as the text that
+    they are, no picture from elsewhere, which would tell its server who reads the answer and when.
+    """
 
     pictures = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
@@ -206,7 +209,7 @@ class _Harmless(IPythonRenderer):
         return self.block_code(code)
 
     def image(self, text, url, title=None):
-        """A picture; one that was not handed in is named, where the original stops."""
+        """A picture that came with the cell; any other is named, where the original stops or fetches it."""
         if url.startswith("attachment:"):
             name = unquote(url.removeprefix("attachment:"))
             attached = self.attachments.get(name, {})
@@ -214,7 +217,25 @@ class _Harmless(IPythonRenderer):
             if kind is None:
                 return f"<em>[The picture {html.escape(name)} was not handed in.]</em>"
             url = f"data:{kind};base64,{attached[kind]}"
+        elif not url.lower().startswith(tuple(f"data:{kind};" for kind in self.pictures)):
+            return f"<em>[The picture {html.escape(url)} is not in the notebook; it is not fetched.]</em>"
         return super().image(text, url, title)
+
+
+CLOSED = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data: {0}; script-src 'unsafe-eval' {0}; connect-src "
+    "https://api.cdnjs.com; base-uri 'none'; form-action 'none'"
+).format("https://cdnjs.cloudflare.com/ajax/libs/mathjax/")
+
+
+class ClosedPage(HTMLExporter):
+    """A page that fetches nothing but MathJax, which nbgrader's template asks for, and tells nobody that it is read."""
+
+    def from_notebook_node(self, nb, resources=None, **more):
+        """Called by GenerateFeedback."""
+        page, resources = super().from_notebook_node(nb, resources, **more)
+        policy = f'<meta http-equiv="Content-Security-Policy" content="{CLOSED}">\n<meta name="referrer" content="no-referrer">'
+        return page.replace("<head>", f"<head>\n{policy}", 1), resources
 
 
 @pass_context

@@ -7,10 +7,32 @@ cells (the setup cell, the checks) become what was released; the student's answe
 import contextlib
 import json
 import re
-from ast import AST, Assign, Call, Constant, Expr, Name, dump, get_source_segment, walk
+from ast import (
+    AST,
+    AnnAssign,
+    Assign,
+    AsyncFunctionDef,
+    Call,
+    ClassDef,
+    Constant,
+    Expr,
+    FunctionDef,
+    Import,
+    ImportFrom,
+    Lambda,
+    Name,
+    Raise,
+    Return,
+    Yield,
+    YieldFrom,
+    dump,
+    get_source_segment,
+    iter_child_nodes,
+    walk,
+)
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -374,9 +396,11 @@ def _is_check(node) -> bool:
 
 def _targets(node) -> list[str]:
     """The names that an assignment binds."""
-    if not isinstance(node, Assign):
-        return []
-    names = [item for target in node.targets for item in (getattr(target, "elts", None) or [target])]
+    if isinstance(node, AnnAssign) and node.value:
+        targets = [node.target]
+    else:
+        targets = node.targets if isinstance(node, Assign) else []
+    names = [item for target in targets for item in (getattr(target, "elts", None) or [target])]
     return [name.id for name in names if isinstance(name, Name)]
 
 
@@ -391,7 +415,8 @@ def _segment(source: str, node) -> str:
 def _follow_definitions(places: list[Place], release: Release, said: list[str]) -> None:
     """An answer cell that is as released, or without its function, gives way to the last cell that defines it.
 
-    One cell may define any number of functions. Copies of the stub are dropped: they would undo the definition.
+    One cell may define any number of functions. Copies of the stub are dropped, also those in a cell with other code: they
+    would undo the definition.
     """
     gave_way = []
     for marked in release.of_role("answer"):
@@ -416,6 +441,8 @@ def _follow_definitions(places: list[Place], release: Release, said: list[str]) 
             gave_way.append((marked, elsewhere[-1]))
         elif stubs:
             said.append(f"The {marked.name} was there once more as released; that copy was left out.")
+        if _leave_out_later_stubs(places, marked, release):
+            said.append(f"Below the answer to {marked.exercise} its stub stood once more; it was left out.")
     for marked, place in gave_way:  # when all wrong marks are gone: two answers may have changed places
         place.id = place.id or marked.id
 
@@ -426,8 +453,8 @@ def _answers(source: str, marked: Marked) -> bool:
         return False
     if not _has_last_line(source, marked.source):
         return True
-    own, released = (_definition(text, marked.exercise) for text in (source, marked.source))
-    return not own or own != released
+    own = _definitions(source, marked.exercise)
+    return not own or not all(_is_unanswered(node, marked) for node in own)
 
 
 def _answers_elsewhere(place: Place, marked: Marked, release: Release) -> bool:
@@ -454,11 +481,65 @@ def _has_last_line(source: str, released: str) -> bool:
     return set(lines(released)[-1:]) <= set(lines(source))
 
 
-def _definition(source: str, name: str) -> str:
-    """What the last definition of `name` at top level says, as by `_bare`; "" where there is none."""
+def _leave_out_later_stubs(places: list[Place], marked: Marked, release: Release) -> bool:
+    """Take the stub of an exercise out of what runs after its last answer; whether there was one."""
+    found = False
+    for place in reversed(places):
+        source = place.cell.source
+        if place.cell.kind != "code" or marked.exercise not in source or OTHER_LANGUAGE.match(source):
+            continue
+        own = _definitions(source, marked.exercise) if _has_last_line(source, marked.source) else []
+        stubs = list(takewhile(lambda node: _is_unanswered(node, marked), reversed(own)))
+        if stubs:
+            place.cell, found = replace(place.cell, source=_without(source, stubs)), True
+        if len(stubs) < len(own) or (not own and _plain(source) not in release.sources and _answers(source, marked)):
+            break
+    return found
+
+
+def _without(source: str, statements: list) -> str:
+    """A text without some of its functions or classes, the last of them first."""
+    kept = source.split("\n")
+    for node in statements:
+        first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+        del kept[first - 1 : node.end_lineno]
+    return "\n".join(kept)
+
+
+def _definitions(source: str, name: str) -> list[AST]:
+    """The statements at top level that give `name` a meaning; none of a text that does not parse."""
     tree = syntax(source)
-    found = [node for node in tree.body if getattr(node, "name", "") == name] if tree else []
-    return _bare(found[-1]) if found else ""
+    return [node for node in tree.body if name in _bound(node)] if tree else []
+
+
+def _bound(node) -> list[str]:
+    """The names that a statement gives a meaning."""
+    if isinstance(node, (FunctionDef, AsyncFunctionDef, ClassDef)):
+        return [node.name]
+    if isinstance(node, (Import, ImportFrom)):
+        return [alias.asname or alias.name for alias in node.names]
+    return _targets(node)
+
+
+def _is_unanswered(node: AST, marked: Marked) -> bool:
+    """Whether a definition is the stub, comments and docstrings aside, or one that has been begun and can only end as the stub."""
+    released = _definitions(marked.source, marked.exercise)[-1:]
+    return any(_bare(node) == _bare(stub) or _ends_as(node, stub) for stub in released)
+
+
+def _ends_as(node: AST, stub: AST) -> bool:
+    """Whether a function ends with the error of the stub, and returns nothing before."""
+    ends = [function.body[-1] for function in (node, stub) if isinstance(function, FunctionDef) and function.body]
+    if [type(end) for end in ends] != [Raise, Raise] or _bare(ends[0]) != _bare(ends[1]):
+        return False
+    waiting = list(node.body)
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, (Return, Yield, YieldFrom)):
+            return False
+        if not isinstance(inner, (FunctionDef, AsyncFunctionDef, ClassDef, Lambda)):
+            waiting += iter_child_nodes(inner)
+    return True
 
 
 def _bare(tree: AST | None) -> str:

@@ -23,7 +23,7 @@ from IPython.display import HTML, display
 FRONT_END = "JPY_SESSION_NAME"  # set by Jupyter for the kernel of a notebook that is open in a browser
 START_SECONDS = 60
 ELSEWHERE = "In a terminal, run make tensorboard, or python -m autograder tensorboard, and open what it prints."
-ADDRESS = re.compile(r"http://\S+:(\d+)/")
+ADDRESS = re.compile(r"http://[^\s/]+:(\d+)/")
 # Runs TensorBoard until it is told to end, or until its standard input does: with the kernel, even if that was killed.
 # Its own handler of SIGTERM raises SystemExit wherever the main thread is, and some places swallow that.
 SERVER = """

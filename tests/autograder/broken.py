@@ -354,6 +354,42 @@ def empty_copy_of_an_answer_without_its_mark(notebook, stubs):
     notebook["cells"].insert(index(notebook, cell) + 1, plain_code(stubs[grade_id(cell)]))
 
 
+@edited_with_stubs("repaired", "another cell that defines", "its stub stood once more")
+def answer_above_its_stub_with_a_helper_beside_it(notebook, stubs):
+    cell = answers(notebook)[0]
+    notebook["cells"].insert(index(notebook, cell), plain_code(cell["source"]))
+    cell["source"] = f"import math\n\n\n{stubs[grade_id(cell)]}\n\n\ndef helper(x):\n    return x"
+
+
+@edited_with_stubs("repaired", "another cell that defines", "its stub stood once more")
+def answer_above_its_stub_that_was_begun(notebook, stubs):
+    cell = answers(notebook)[0]
+    notebook["cells"].insert(index(notebook, cell), plain_code(cell["source"]))
+    cell["source"] = stubs[grade_id(cell)].replace("    #", "    begun = [x for _ in range(k)]\n    #")
+
+
+@edited_with_stubs("repaired", "its stub stood once more")
+def answer_above_its_stub_in_one_cell(notebook, stubs):
+    cell = answers(notebook)[0]
+    cell["source"] += f"\n\n\n{stubs[grade_id(cell)]}\n\n\nlast = 1"
+
+
+@edited_with_stubs("repaired", "its stub stood once more")
+def stub_pasted_into_another_answer(notebook, stubs):
+    first, second = answers(notebook)[:2]
+    second["source"] += f"\n\n\n{stubs[grade_id(first)]}"
+
+
+@edited("graded")
+def answer_that_ends_like_the_stub(notebook):
+    cell = answers(notebook)[0]
+    cell["source"] = (
+        "def helper(x):\n    return x\n\n\n"
+        + cell["source"].replace("    return x", "    if k:\n        return x", 1)
+        + "\n    raise NotImplementedError()"
+    )
+
+
 @edited_with_stubs("repaired", "was taken as the answer", gone=1)
 def all_answers_in_the_first(notebook, stubs):
     first, *others = answers(notebook)
@@ -995,6 +1031,18 @@ def remains_of_operating_systems(folder, handed):
         "__pycache__/a.pyc",
     ):
         write(folder, "junk", name)
+
+
+@broken("repaired", "There is no notebook but .ipynb_checkpoints/", "may lack your last changes")
+def only_the_copy_that_jupyter_makes(folder, handed):
+    write(folder, handed, f".ipynb_checkpoints/{folder.name}-checkpoint.ipynb")
+    write(folder, "not a notebook", ".ipynb_checkpoints/x-checkpoint.ipynb")
+
+
+@broken("repaired", "There is no notebook but __MACOSX/")
+def only_among_what_a_system_left_behind(folder, handed):
+    write(folder, handed, f"__MACOSX/{folder.name}.ipynb")
+    write(folder, "\0\5\26\7", f"__MACOSX/._{folder.name}.ipynb")
 
 
 @broken("ungradable", "Nothing was handed in")

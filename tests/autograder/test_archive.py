@@ -4,7 +4,9 @@ import io
 import os
 import stat
 import struct
+import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -227,7 +229,7 @@ HOSTILE = {
     "backslashes": (as_zip({"..\\..\\evil.ipynb": b"x", N: b"good"}), "leads out of the folder", {N}),
     "link": (as_zip({link("to"): b"/etc/passwd", N: b"good"}), "a link or a device", {N}),
     "encrypted": (encrypted(as_zip({N: NOTEBOOK})), "it is encrypted; it was left out", {"hand-in.zip"}),
-    "bomb": (BOMB, "unpacks to more than 1 MiB", {"hand-in.zip"}),
+    "bomb": (BOMB, "unpacks to 30.0 MiB, and all files of a student to 10 MiB at most", set()),
     "lying bomb": (lying(BOMB), "kept as a zip", {"hand-in.zip"}),
     "truncated": (as_zip({N: NOTEBOOK})[:200], "damaged", {"hand-in.zip"}),
     "damaged": (damaged(as_zip({N: NOTEBOOK})), "damaged", {"hand-in.zip"}),
@@ -263,7 +265,7 @@ def test_a_hostile_zip_from_a_student_stays_in_that_students_folder(name, zipped
         ("/Eve_1_assignsubmission_file_/x.ipynb", b"x", "leads out"),
         ("Eve_1_assignsubmission_file_/../../x.ipynb", b"x", "leads out"),
         (link("Eve_1_assignsubmission_file_/x.ipynb"), b"/etc/passwd", "a link"),
-        ("Eve_1_assignsubmission_file_/x.ipynb", bytes(12 * 2**20), "unpacks to more than 10 MiB"),
+        ("Eve_1_assignsubmission_file_/x.ipynb", bytes(12 * 2**20), "unpacks to 12.0 MiB"),
         ("stray.ipynb", b"x", "not one that Moodle gives"),
         (f"Eve_1_assignsubmission_file_/{'x' * 2000}.ipynb", b"x", "longer than any real one"),
     ],
@@ -445,6 +447,77 @@ def test_a_link_in_place_of_the_only_file_is_no_empty_submission(zipped, course)
 def test_a_file_that_is_too_large_is_the_students_own(zipped, course):
     rows = collect(zipped({ANN: NOTEBOOK, "Ann_1_assignsubmission_file_/big": bytes(12 * 2**20)}), LECTURE, course)
     assert submitted(course) == {f"Ann/{LECTURE}/{N}": NOTEBOOK} and not any(row.lost for row in rows)
+
+
+BIG = bytes(12 * 2**20)
+TOO_LARGE = {
+    "loose": {ANN: BIG},
+    "in a zip": {"Ann_1_assignsubmission_file_/a.zip": as_zip({N: BIG, "data.csv": b"1"})},
+    "zip of many": {"Ann_1_assignsubmission_file_/a.zip": as_zip({f"{i}.ipynb": BIG[: 2**20] for i in range(12)})},
+    "beside others": {ANN: BIG, "Ann_1_assignsubmission_file_/data.csv": b"1"},
+    "no notebook": {"Ann_1_assignsubmission_file_/big": BIG},
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_a_notebook_that_is_too_large_to_unpack_is_recorded_with_sizes_and_setting(name, zipped, course):
+    rows = collect(zipped(TOO_LARGE[name] | {CY: NOTEBOOK}), LECTURE, course)
+    lost = identities(course.out, LECTURE)["Ann"].lost
+    assert "all files of a student to 10 MiB at most (10 times submission_mib" in lost
+    assert submitted(course) == {f"Cy/{LECTURE}/{N}": NOTEBOOK} and {row.student for row in rows if row.lost} == {"Ann"}
+    assert [found.student for found in find(course.out / "submitted", LECTURE)] == ["Ann", "Cy"]
+    collect(zipped(TOO_LARGE[name]), LECTURE, replace(course, submission_mib=2.0))
+    assert not identities(course.out, LECTURE)["Ann"].lost and submitted(course).keys() != {f"Cy/{LECTURE}/{N}"}
+
+
+@pytest.mark.parametrize(
+    ("entries", "left_out"),
+    [
+        ({"Ann_1_assignsubmission_file_/big": BIG}, "big was left out when the archive was unpacked: it unpacks to 12.0 MiB"),
+        ({"Ann_1_assignsubmission_file_/a.zip": as_zip({"a/big": BIG, "small": b"1"})}, "big was left out"),
+        ({link("Ann_1_assignsubmission_file_/passwd"): b"/etc"}, "passwd was left out when the archive was unpacked: it is a link"),
+        ({"Ann_1_assignsubmission_file_/a.zip": as_zip({"../x": b"1", "y": b""})}, "x was left out"),
+        ({f"Ann_1_assignsubmission_file_/{i}": b"" for i in range(1100)}, "96 more files were left out."),
+        ({"Ann_1_assignsubmission_file_/timestamp.txt": b"2020-01-01 00:00:00"}, ""),
+        ({"Ann_1_assignsubmission_file_/.DS_Store": b"x", "__MACOSX/y": b"x"}, ""),
+    ],
+)  # fmt: skip
+def test_what_is_left_out_beside_a_notebook_is_kept_in_words(entries, left_out, zipped, course):
+    rows = collect(zipped({ANN: NOTEBOOK} | entries), LECTURE, course)
+    assert not any(row.lost for row in rows) and submitted(course)[f"Ann/{LECTURE}/{N}"] == NOTEBOOK
+    said = identities(course.out, LECTURE)["Ann"].left_out
+    assert left_out in said and bool(said) == bool(left_out) and len(said) < 1200
+
+
+CHECKPOINT = f".ipynb_checkpoints/{LECTURE}-checkpoint.ipynb"
+
+
+@pytest.mark.parametrize(
+    ("entries", "kept"),
+    [
+        ({CHECKPOINT: NOTEBOOK, "a.csv": b"1"}, {CHECKPOINT, "a.csv"}),
+        ({CHECKPOINT: NOTEBOOK, N: NOTEBOOK}, {N}),
+        ({"a.zip": as_zip({CHECKPOINT: NOTEBOOK, "a.csv": b"1"})}, {CHECKPOINT, "a.csv"}),
+        ({"a.zip": as_zip({CHECKPOINT: NOTEBOOK, N: NOTEBOOK, ".x": b""})}, {N}),
+        ({"a.zip": as_zip({f"__MACOSX/{N}": NOTEBOOK})}, {f"__MACOSX/{N}"}),
+        ({".DS_Store.x": b"junk"}, {".DS_Store.x"}),
+    ],
+)
+def test_copies_that_a_tool_keeps_are_unpacked_only_where_there_is_no_other_notebook(entries, kept, zipped, course):
+    collect(zipped({f"Ann_1_assignsubmission_file_/{name}": data for name, data in entries.items()}), LECTURE, course)
+    assert submitted(course).keys() == {f"Ann/{LECTURE}/{name}" for name in kept}
+
+
+@pytest.mark.parametrize(
+    "comment",
+    ["\n" * 2**20, "Name:" + " " * 2**20, "Name: a" + "(" * 2**20, "Name: (\n" * 2**17, " \t" * 2**19 + "\nName: x (y"],
+    ids=["lines", "blanks", "brackets", "names", "tabs"],
+)
+def test_a_receipt_that_is_made_to_be_long_to_read_is_not_read_for_long(comment, zipped, course):
+    stem, started = "W_a_lee_attempt_2024-01-02-03-04-05", time.process_time()
+    archive = zipped({f"{stem}.txt": comment.encode()[: 2**20], f"{stem}_{N}": NOTEBOOK})
+    assert collect(archive, LECTURE, course, lms="blackboard")[0].student == "lee"
+    assert time.process_time() - started < 2
 
 
 def test_names_of_another_lms_than_the_one_told_are_refused(zipped, course):

@@ -1,7 +1,9 @@
 """The command line: the contract's verbs and exit codes, one sentence for every wrong use."""
 
+import contextlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -11,6 +13,7 @@ import pytest
 
 from autograder import farm, workers
 from autograder.cli import run
+from autograder.records import Report, Verdict
 
 ROOT = Path(__file__).parents[2]
 VERBS = "release list sample doctor collect grade feedback report export undo tensorboard".split()
@@ -130,6 +133,42 @@ def test_for_a_typing_error_no_worker_is_started(capsys, monkeypatch, arguments)
     monkeypatch.setattr(workers, "start_importing", lambda settings: pytest.fail("it was started"))
     monkeypatch.setattr(farm, "LocalCluster", lambda **options: pytest.fail("it was started"))
     assert said(capsys, "grade", *arguments)[0] == 2
+
+
+def test_where_nothing_is_to_be_graded_no_worker_is_started(capsys, monkeypatch, tmp_path):
+    started = []
+
+    @contextlib.contextmanager
+    def opening(settings, submissions):
+        started.append(submissions)
+        yield
+
+    def at_once(task, submissions, lecture, settings, seed, *, warm):
+        for submission in submissions:
+            verdicts = tuple(Verdict(e.id, e.number, 0.0, e.points) for e in lecture.exercises)
+            yield Report(submission.student, lecture.name, "graded", verdicts, notebook=submission.notebook)
+
+    monkeypatch.setattr(workers, "start_importing", lambda settings: started.append("importing"))
+    monkeypatch.setattr(farm, "opening", opening)
+    monkeypatch.setattr(farm, "graded", at_once)
+    folder = tmp_path / "class" / "ann" / "02_indexing"
+    shutil.copytree(ROOT / "course" / "02_indexing", folder)
+    call = [
+        "grade",
+        "02_indexing",
+        "--submissions",
+        str(tmp_path / "class"),
+        "--out",
+        str(tmp_path / "out"),
+        "--trust-code",
+    ]
+    for more, expected in (([], ["importing", 1]), ([], [0]), (["--regrade"], ["importing", 1])):
+        started.clear()
+        code, _, err = said(capsys, *call, *more)
+        assert code == 0 and started == expected, err
+    (folder / "more.csv").write_text("1")
+    started.clear()
+    assert said(capsys, *call)[0] == 0 and started == ["importing", 1]
 
 
 def test_an_empty_folder_is_wrong_use(capsys, tmp_path):

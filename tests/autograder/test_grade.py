@@ -194,6 +194,19 @@ def test_an_answer_that_cannot_be_judged_costs_its_own_exercise(graded, monkeypa
     assert "could not be judged (RecursionError)" in next(v.message for v in report.verdicts if v.exercise == KTH)
 
 
+def test_an_answer_that_takes_too_long_to_judge_costs_its_own_exercise(graded, monkeypatch):
+    def answers(asked, reply, real=judge.answers):
+        while asked.exercise.id == KTH:  # as facts would that never end
+            pass
+        return real(asked, reply)
+
+    monkeypatch.setattr(judge, "answers", answers)
+    monkeypatch.setattr(grade, "JUDGE_SECONDS", 2.0)
+    report = graded()
+    assert report.state == "graded" and (scores(report)[KTH], scores(report)[EVEN]) == (0, 3)
+    assert "seconds to judge" in messages(report)[KTH]
+
+
 def test_what_a_cell_prints_or_displays_is_no_score(graded):
     forged = [
         "print('score: 5/5')\nget_ipython().displayhook(5.0)",

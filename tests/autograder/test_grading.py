@@ -228,8 +228,15 @@ def at_once(task, submissions, lecture, settings, seed, *, warm):
             points |= {"every_kth": 0.0, "even_numbers": 3.0}
         verdicts = tuple(Verdict(e.id, e.number, points[e.id], e.points) for e in lecture.exercises)
         seen = {"submission": submission.digest, "seed": str(seed)}
+        state = "repaired" if submission.repairs else "graded"
         yield Report(
-            submission.student, lecture.name, "graded", verdicts, provenance=seen, notebook=submission.notebook
+            submission.student,
+            lecture.name,
+            state,
+            verdicts,
+            repairs=submission.repairs,
+            provenance=seen,
+            notebook=submission.notebook,
         )
 
 
@@ -298,6 +305,31 @@ def test_what_was_graded_is_kept_and_regraded_with_the_seed_of_its_own(small, ha
     _, text, results = graded(small, tmp_path / "handed", regrade=True)
     assert "No score changes." in text and seeds(results) == {"ada": "5", "bob": "7"}
     assert "2 of them unchanged and kept" not in graded(replace(small, seed=9), tmp_path / "handed")[1]
+
+
+@pytest.mark.xdist_group("grading")
+def test_what_collect_left_out_is_told_with_the_score_and_is_no_zero_where_there_is_none(small, handed_in, tmp_path):
+    name, big = f"{LECTURE}.ipynb", bytes(12 * 2**20)
+    entries = {
+        f"Ann_1_assignsubmission_file_/{name}": big,
+        f"Bob_2_assignsubmission_file_/{name}": handed_in(blank=True),
+        "Bob_2_assignsubmission_file_/big": big,
+        "Cyd_3_assignsubmission_file_/work.pdf": b"%PDF",
+        "Cyd_3_assignsubmission_file_/big": big,
+    }
+    with zipfile.ZipFile(tmp_path / "download.zip", "w", zipfile.ZIP_DEFLATED) as zipped:
+        for entry, content in entries.items():
+            zipped.writestr(entry, content)
+    small = replace(small, submission_mib=1.0)
+    archive.collect(tmp_path / "download.zip", LECTURE, small)
+    errors, _, results = graded(small, small.out / "submitted")
+    assert errors == 2 and {student: result["state"] for student, result in results.items()} == {
+        "Ann": "error", "Bob": "repaired", "Cyd": "error",
+    }  # fmt: skip
+    told = [results["Ann"]["reason"], *results["Bob"]["repairs"], results["Cyd"]["reason"]]
+    assert all("12.0 MiB" in text and "10 MiB at most" in text and "submission_mib" in text for text in told)
+    assert "call collect again" in told[0] and "call collect again" in told[2] and results["Bob"]["score"] == 0
+    assert "no notebook" in results["Cyd"]["reason"]
 
 
 @pytest.mark.xdist_group("grading")

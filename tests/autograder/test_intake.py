@@ -78,6 +78,11 @@ ABOUT_ANSWERS = {  # one that was never worked on is neither split nor found els
     "answer_in_a_cell_above_its_own",
     "empty_answers_commented_and_doubled_around_the_real_one",
     "empty_copy_of_an_answer_without_its_mark",
+    "answer_above_its_stub_with_a_helper_beside_it",
+    "answer_above_its_stub_that_was_begun",
+    "answer_above_its_stub_in_one_cell",
+    "stub_pasted_into_another_answer",
+    "answer_that_ends_like_the_stub",
     "all_answers_in_the_first",
     "all_answers_in_a_new_cell_at_the_end",
     "answers_that_changed_places",
@@ -237,6 +242,29 @@ def test_a_function_that_the_release_defines_itself_is_no_answer(tmp_path, limit
         (answer,) = (c["source"] for c in cells(submission) if grade_id(c) == "last_row")
         assert answer == answers(json.loads(wanted))[0]["source"], name
     assert not read_all["blank-marked"].repairs and not read_all["solved-marked"].repairs
+
+
+def test_of_two_real_answers_the_last_one_holds_whatever_stub_is_below_it(hand_in):
+    def change(notebook):
+        answer = answers(notebook)[0]
+        stub = answers(json.loads(RELEASE))[0]["source"]
+        more = [
+            answer["source"],
+            f"helper = 1\n\n{stub}",
+            "def last_row(x, k):\n    return x[k]",
+            f"{stub}\n\nhelper = 2",
+        ]
+        answer["source"] = stub
+        notebook["cells"][1:1] = [code(f"own{i}", source) for i, source in enumerate(more)]
+
+    defining = [c for c in cells(hand_in_edited(hand_in, change)) if "def last_row" in c["source"]]
+    assert "return x[k]" in defining[-1]["source"] and grade_id(defining[-1]) == "last_row"
+
+
+def test_a_helper_beside_a_stub_that_is_left_out_still_runs(hand_in):
+    sources = [c["source"] for c in cells(hand_in(BROKEN["answer_above_its_stub_with_a_helper_beside_it"].make))]
+    (kept,) = (source for source in sources if "def helper" in source)
+    assert kept.startswith("import math") and "def last_row" not in kept and kept.endswith("    return x")
 
 
 def test_a_file_that_a_cell_writes_is_no_answer(hand_in):
@@ -425,6 +453,61 @@ def test_last_years_release_with_other_docstrings_is_not_worked_on(hand_in):
         write(folder, handed, "z.ipynb")
 
     assert "return y" in hand_in(make).notebook
+
+
+def test_a_notebook_beside_the_copies_of_a_tool_is_the_one_that_counts(hand_in):
+    def make(folder, handed, released):
+        write(folder, released)
+        write(folder, handed, f".ipynb_checkpoints/{folder.name}-checkpoint.ipynb")
+
+    submission = hand_in(make)
+    assert not submission.repairs and "return y" not in submission.notebook
+
+
+def test_files_go_with_the_copy_of_a_tool_and_what_it_holds_is_in_the_digest(hand_in, tmp_path, limits):
+    def make(folder, handed, _):
+        write(folder, handed, f".ipynb_checkpoints/{folder.name}-checkpoint.ipynb")
+        write(folder, "1,2", "data.csv")
+
+    first = hand_in(make)
+    assert first.files["data.csv"] == b"1,2"
+    write(tmp_path / "class" / "anna" / LECTURE, RELEASE, f".ipynb_checkpoints/{LECTURE}-checkpoint.ipynb")
+    (found,) = find(tmp_path / "class", LECTURE)
+    assert read(found, LECTURE_RECORD, RELEASE, limits).digest != first.digest
+
+
+@pytest.mark.parametrize("handed", [SOLUTION, "{}"], ids=["gradable", "not"])
+def test_of_too_many_notebooks_it_is_said_how_many_were_looked_at(hand_in, handed):
+    def make(folder, _, released):
+        for i in range(25):
+            write(folder, handed, f"{folder.name} ({i}).ipynb")
+        for i in range(5):
+            write(folder, handed, f"a{i}.ipynb")
+
+    submission = hand_in(make)
+    told = submission.ungradable or " ".join(submission.repairs)
+    assert "Only 20 of the 30 files that could be the notebook were looked at" in told
+
+
+def test_the_notebook_named_after_the_lecture_is_looked_at_before_a_heap_of_others(hand_in):
+    def make(folder, handed, released):
+        for i in range(50):
+            write(folder, released, f"{i}.ipynb")
+        write(folder, handed, f"my {folder.name}.ipynb")
+
+    submission = hand_in(make)
+    assert "return y" in submission.notebook and any("Only 20 of the 51" in said for said in submission.repairs)
+
+
+def test_notebooks_that_are_too_many_bytes_are_not_said_to_be_too_large_themselves(hand_in, limits, tmp_path):
+    def make(folder, handed, _):
+        for i in range(5):
+            write(folder, handed + " " * 700_000, f"{i}.ipynb")
+
+    hand_in(make)
+    (found,) = find(tmp_path / "class", LECTURE)
+    said = " ".join(read(found, LECTURE_RECORD, RELEASE, replace(limits, submission_mib=1.0)).repairs)
+    assert "Only 2 of the 5 files" in said and "Clear the outputs" not in said
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root makes devices")

@@ -280,15 +280,24 @@ RUNNING = [
 ]
 
 
+MATHJAX = "https://cdnjs.cloudflare.com/ajax/libs/mathjax/"
+
+
 class Page(HTMLParser):
-    """What of a page would run in a browser."""
+    """What of a page would run in a browser, and what would be fetched."""
 
     def __init__(self, text):
         super().__init__()
-        self.running = []
+        self.running, self.fetched, self.policy = [], [], ""
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
+        known = dict(attributes)
+        self.policy = self.policy or known.get("content", "") * (known.get("http-equiv") == "Content-Security-Policy")
+        sources = [known.get(name) for name in ("src", "srcset", "poster", "data", "background")]
+        sources += [known.get("href")] * (tag in ("link", "image", "use", "base"))
+        self.fetched += [url for url in sources if url and not url.startswith("data:image/png")]
+        self.fetched += ["a style"] * ("url(" in known.get("style", ""))
         for name, value in [("tag", tag), *attributes]:
             scheme = (value or "").strip().lower()
             if (
@@ -303,6 +312,51 @@ class Page(HTMLParser):
 def test_nothing_in_a_written_answer_runs(text):
     cell = {"attachments": {"b.png": {"image/png": '"><script>steal()</script>'}}}
     assert Page(harmless_markdown({"cell": cell}, text)).running == []
+
+
+FETCHING = [
+    "![a](http://example.org/a.png)",
+    "![a](HTTPS://example.org/a.png 'title')",
+    "![a](//example.org/a.png)",
+    "![a](a.png)",
+    "![a](/formgrader/api/submissions)",
+    "![a](data:image/svg+xml;base64,QUJD)",
+    "![a][b]\n\n[b]: http://example.org/a.png",
+    "[![a](http://example.org/a.png)](http://example.org)",
+    "<img src=http://example.org/a.png>",
+    "text <img src='http://example.org/a.png'> <video src=http://example.org/v></video>",
+    "<style>body { background: url(http://example.org/a.png) }</style>",
+    "<svg><image href='http://example.org/a.png'/></svg>",
+    "<div style='background: url(http://example.org/a.png)'>",
+    "| a |\n| --- |\n| ![a](http://example.org/a.png) |",
+    "# ![a](http://example.org/a.png)",
+]
+
+
+@pytest.mark.parametrize("text", FETCHING)
+def test_nothing_in_a_written_answer_is_fetched(text):
+    shown = harmless_markdown({"cell": {}}, text)
+    assert Page(shown).fetched == []
+    if text.startswith("!["):
+        assert "it is not fetched" in shown
+
+
+def test_a_feedback_page_fetches_nothing_but_mathjax(stock):
+    hand_in(stock, "ada", answers={"why_copies": "\n\n".join(FETCHING)})
+    assert autograde(stock)["success"]
+    done = nbgrader(stock).generate_feedback(TINY)
+    assert done["success"], done["log"]
+    text = (stock / "grading" / "feedback" / "ada" / TINY / f"{TINY}.html").read_text(encoding="utf-8")
+    page = Page(text)
+    assert page.fetched and all(url.startswith(MATHJAX) for url in page.fetched), page.fetched
+    policy = dict(part.split(" ", 1) for part in page.policy.split("; "))
+    assert text.index("Content-Security-Policy") < min(text.index(sign) for sign in ("<script", "<style", "<title"))
+    assert (policy["default-src"], policy["img-src"]) == ("'none'", "data:")
+    assert all(
+        source.startswith(("'", "data:", MATHJAX, "https://api.cdnjs.com"))
+        for part in policy.values()
+        for source in part.split()
+    )
 
 
 @pytest.mark.parametrize("attachments", [{}, {"a.png": {}}, {"a.png": {"text/html": "x"}}])
