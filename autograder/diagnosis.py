@@ -18,7 +18,7 @@ from .source_rules import broken_rule
 NOT_TELLING = ("op_budget", "copy_budget", "no_warnings", "never_calls", "finite_gradient")
 
 
-NOT_ALONE = "For this input, and not the only fault:"  # before what is known of a mistake that came with another one
+NOT_ALONE = "For this input (another fault shows elsewhere):"  # before what is known of a mistake that came with another one
 
 
 @dataclass(frozen=True)

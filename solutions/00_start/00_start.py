@@ -113,13 +113,13 @@ check(plus_one)
 # ## Predict first
 #
 # Guessing before you look makes you remember what you see. So most sections open with a question. Put the letter of
-# your choice in place of the dots and run the cell. Your choice is stored, then explained. Predictions are not
-# graded, and a wrong one is worth more than none.
+# your choice, in quotes, in place of the dots (`predict("P1", "c")`), and run the cell. Your choice is stored, then
+# explained. Predictions are not graded, and a wrong one is worth more than none.
 #
 # {{question P1}}
 
 # %%
-predict("P1", "b")
+predict("P1", "a")
 
 # %%
 print(torch.tensor([1, 2, 3]).dtype)
@@ -198,7 +198,7 @@ print("float32, then float64:", torch.tensor(0.1).double().item())
 # {{question P3}}
 
 # %%
-predict("P3", "b")
+predict("P3", "c")
 
 # %% [markdown]
 # - **Points** come from the code cells marked as exercises. Each gives its points in full or not at all.

@@ -43,7 +43,8 @@ predict, hint = check.predict, check.hint
 # %% [markdown]
 # ## From lecture 01
 #
-# Answer from memory, without looking back. That is what makes it stay.
+# Answer from memory, without looking back: that is what makes it stay. Put a letter, in quotes, in place of each `...`,
+# and run the cell.
 #
 # {{question R1}}
 #
@@ -53,12 +54,8 @@ predict, hint = check.predict, check.hint
 
 # %%
 predict("R1", "a")
-
-# %%
 predict("R2", "b")
-
-# %%
-predict("R3", "b")
+predict("R3", "a")
 
 # %% [markdown] concepts=["L-23"]
 # ## One row, every k-th column
@@ -415,7 +412,7 @@ for i in (2, -1):
 # {{question P5}}
 
 # %%
-predict("P5", "b")
+predict("P5", "c")
 
 # %% facts=["F-17"]
 t = torch.arange(24).view(2, 3, 4)

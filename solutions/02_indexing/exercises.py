@@ -2020,11 +2020,11 @@ PREDICTIONS = (
         "R3",
         "`t = a.t()`. What did torch copy?",
         {
-            "a": ("every element", "A transpose only exchanges sizes and strides; the storage is the same."),
-            "b": ("nothing", "Right: t has its own sizes and strides and shares the storage of a."),
+            "a": ("nothing", "Right: t has its own sizes and strides and shares the storage of a."),
+            "b": ("every element", "A transpose only exchanges sizes and strides; the storage is the same."),
             "c": ("the first row", "Nothing was copied at all: t shares the storage of a."),
         },
-        "b",
+        "a",
     ),
     prediction(
         "P1",
@@ -2095,15 +2095,15 @@ PREDICTIONS = (
         "P5",
         "`t` has shape (2, 3, 4). What is the shape of `t[0, :, [0, 1]]`?",
         {
-            "a": ("(2, 3)", "That is NumPy's answer: there the number 0 counts as a list, and the lists stand apart."),
-            "b": (
+            "a": ("(1, 3, 2)", "A number removes its dimension. 0:1 would keep it."),
+            "b": ("(2, 3)", "That is NumPy's answer: there the number 0 counts as a list, and the lists stand apart."),
+            "c": (
                 "(3, 2)",
                 "Right: the number goes first and leaves (3, 4); of that, all rows and two columns are taken.",
             ),
-            "c": ("(1, 3, 2)", "A number removes its dimension. 0:1 would keep it."),
             "d": ("(3, 4)", "That is t[0]. The list still picks two of the four columns."),
         },
-        "b",
+        "c",
     ),
     prediction(
         "P6",

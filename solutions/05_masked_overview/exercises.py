@@ -2095,11 +2095,11 @@ PREDICTIONS = (
         "R1",
         "In which of these does a NaN on the side that is *not* chosen reach the result? `c` is a bool tensor.",
         {
-            "a": ("torch.where(c, x, y)", "where chooses: what is not chosen cannot reach the result."),
-            "b": ("c * x + ~c * y", "Right: 0 times NaN is NaN. Multiplying is not choosing."),
+            "a": ("c * x + ~c * y", "Right: 0 times NaN is NaN. Multiplying is not choosing."),
+            "b": ("torch.where(c, x, y)", "where chooses: what is not chosen cannot reach the result."),
             "c": ("in both", "where chooses, it does not compute with the other side. Its gradient is another matter."),
         },
-        "b",
+        "a",
     ),
     prediction(
         "R2",

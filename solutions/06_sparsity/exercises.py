@@ -2279,13 +2279,13 @@ PREDICTIONS = (
         "`c` is a CSR tensor, `m` a MaskedTensor in CSR layout. What are `c.is_sparse` and `m.is_sparse`?",
         {
             "a": ("True and True", "That would be reasonable. But a tensor's is_sparse asks for COO only."),
-            "b": (
+            "b": ("False and False", "A MaskedTensor answers for both sparse layouts."),
+            "c": (
                 "False and True",
                 "Right: is_sparse of a tensor means COO, that of a MaskedTensor means COO or CSR. Ask .layout instead.",
             ),
-            "c": ("False and False", "A MaskedTensor answers for both sparse layouts."),
         },
-        "b",
+        "c",
     ),
     prediction(
         "P6",
