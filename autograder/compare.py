@@ -75,6 +75,10 @@ ASPECTS = {  # aspect: what is said when it differs
 
 ONE_NUMBER = "The functions of `math`, `float()` and `.item()` take one number. torch has functions of the same names for whole tensors."
 NO_AXIS = "A tensor of shape () is a single number: it has no axis to slice or to walk along. `x[...]` is all of a tensor of any shape."
+TWO_TENSORS = (
+    "`x.max(dim)`, `x.min(dim)`, `x.sort(dim)` and their like give two tensors at once: `.values` are the numbers, `.indices` the "
+    "places. `x.amax(dim)` and `x.amin(dim)` give the numbers alone."
+)
 SIGNATURE = (
     "A function was called with another number of arguments than it takes. The check gives yours those of the task: leave the "
     "line with `def` as it was."
@@ -95,6 +99,7 @@ RAISED = {  # of an error that says so: what is said in place of the general sen
     "required positional argument": SIGNATURE,
     "positional arguments but": SIGNATURE,
     "positional argument but": SIGNATURE,
+    "torch.return_types": TWO_TENSORS,
     "bitwise_xor": "In Python `^` is the exclusive or of bits. A power is `**`.",
     "slice() cannot be applied to a 0-dim tensor": NO_AXIS,
     "a 0-d tensor": NO_AXIS,  # len() of, iteration over
@@ -147,6 +152,9 @@ OTHER_ERROR = (
     "that is named before computing anything."
 )
 NO_OPERATION = "Do it without any torch operation, from what you were given."
+STATEMENT = (
+    "What stands between the quotes has to be true of your result, and it is not: which line of yours decides it?"
+)
 ONE_ELEMENT = "This is a tensor of one element. `.item()` makes a plain number of it."
 
 
@@ -269,7 +277,10 @@ def _scalar(path, expected, got, tolerance):
             if abs(expected - got) <= 1e-7 * (1 + abs(expected))
             else _differs("value", path, show(expected), show(got))
         )
-    return None if expected == got else _differs("value", path, show(expected), show(got))
+    told = (
+        expected is True and path.endswith("']") and " " in path.rsplit("['", 1)[1]
+    )  # a fact, not a key that a task names
+    return None if expected == got else _differs("value", path, show(expected), show(got), STATEMENT * told)
 
 
 def _near(expected, got, rtol, atol):

@@ -1092,8 +1092,8 @@ def _(values, bins):
 
 @histogram.wrong(
     "X-2.7-4",
-    "Counts of values that never come are missing. torch.unique only knows the values that it saw; make a tensor "
-    "of `bins` zeros and add to it.",
+    "Counts of values that never come are missing: torch.unique and bincount know only the values that they saw. Make "
+    "a tensor of `bins` zeros and add to it.",
 )
 def _(values, bins):
     import torch
@@ -2031,12 +2031,12 @@ PREDICTIONS = (
         "What is `torch.arange(3)[torch.tensor([1, 0, 1])]`?",
         {
             "a": (
-                "tensor([0, 2])",
+                "`tensor([0, 2])`",
                 "That would be the mask [True, False, True]. These are integers: positions 1, 0, 1.",
             ),
-            "b": ("tensor([1, 0, 1])", "Right: integers are positions, so this is element 1, element 0, element 1."),
+            "b": ("`tensor([1, 0, 1])`", "Right: integers are positions, so this is element 1, element 0, element 1."),
             "c": ("an error", "Positions may come twice and in any order; every one is legal here."),
-            "d": ("tensor([0, 0, 2])", "Nothing is multiplied: the integers say which positions to take."),
+            "d": ("`tensor([0, 0, 2])`", "Nothing is multiplied: the integers say which positions to take."),
         },
         "b",
     ),

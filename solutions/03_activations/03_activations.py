@@ -691,8 +691,8 @@ show_figure(*sigmoid_figure(x, "tau", [0.25, 1, 4]))
 show_figure(*sigmoid_figure(x, "b", [-1, 0, 1]))
 
 # %% [markdown]
-# `show_figure` puts your text where Jupyter keeps the description of a picture. Turn the picture off in your mind and
-# read the text: would you know what τ does?
+# `show_figure` puts your text below the picture, and where a screen reader looks for it. Turn the picture off in your
+# mind and read the text: would you know what τ does?
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 10 minutes.** Show the bad figure in grey. Common answers: no description, one that only says "plot",

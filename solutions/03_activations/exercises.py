@@ -2444,9 +2444,9 @@ PREDICTIONS = (
         "R1",
         "`a` has shape (3, 4). Which of these is a view of `a`?",
         {
-            "a": ("a[a > 0]", "A mask picks elements that no stride can describe, so they are copied."),
-            "b": ("a[[1]]", "A list in the index copies, even if it names a single row."),
-            "c": ("a[1:2]", "Right: numbers and slices give views; this one has shape (1, 4)."),
+            "a": ("`a[a > 0]`", "A mask picks elements that no stride can describe, so they are copied."),
+            "b": ("`a[[1]]`", "A list in the index copies, even if it names a single row."),
+            "c": ("`a[1:2]`", "Right: numbers and slices give views; this one has shape (1, 4)."),
         },
         "c",
     ),
@@ -2537,11 +2537,11 @@ PREDICTIONS = (
         "Which of these equals `softmax(x)`, for x = [1, 2, 3]?",
         {
             "a": (
-                "softmax(2 * x) only",
+                "`softmax(2 * x)` only",
                 "Twice the numbers are twice the differences, and exp turns those into other ratios.",
             ),
             "b": (
-                "softmax(x + 100) only",
+                "`softmax(x + 100)` only",
                 "Right: a constant cancels in the quotient. A factor does not: it changes the differences.",
             ),
             "c": (

@@ -2910,9 +2910,9 @@ PREDICTIONS = (
         "R2",
         "`a` has shape (5, 7) and `s = torch.softmax(a, dim=1)`. Which sums are 1?",
         {
-            "a": ("s.sum(0), one for each column", "dim is the dimension that is summed over, and so goes away."),
-            "b": ("s.sum(1), one for each row", "Right: dim=1 runs along a row, and each row adds up to 1."),
-            "c": ("only s.sum()", "Each row adds up to 1, so the whole adds up to 5."),
+            "a": ("`s.sum(0)`, one for each column", "dim is the dimension that is summed over, and so goes away."),
+            "b": ("`s.sum(1)`, one for each row", "Right: dim=1 runs along a row, and each row adds up to 1."),
+            "c": ("only `s.sum()`", "Each row adds up to 1, so the whole adds up to 5."),
         },
         "b",
     ),
@@ -3023,7 +3023,7 @@ PREDICTIONS = (
             ),
             "b": ("yes, one node and one edge to x each", "x * x takes x twice, so it has two edges."),
             "c": (
-                "yes, both are simplified to 2 * x",
+                "yes, both are simplified to `2 * x`",
                 "Nothing is simplified: autograd records operations, one by one.",
             ),
         },

@@ -2260,7 +2260,7 @@ PREDICTIONS = (
     prediction(
         "P4",
         "Two MaskedTensors in COO print alike. One stores 2 entries, the other 3, of which one is False in its mask. "
-        "What does torch.masked make of their sum?",
+        "What does `torch.masked` make of their sum?",
         {
             "a": (
                 "the sum, for they print alike",
@@ -2289,11 +2289,11 @@ PREDICTIONS = (
     ),
     prediction(
         "P6",
-        "`m` is a sparse MaskedTensor of torch.masked. Which of `m.sum()` and `m.sum(dim=1)` work?",
+        "`m` is a sparse MaskedTensor of `torch.masked`. Which of `m.sum()` and `m.sum(dim=1)` work?",
         {
             "a": ("both", "In maskedtensor_ref both do. torch.masked has no sparse reduction along a dimension."),
             "b": (
-                "m.sum() only",
+                "`m.sum()` only",
                 "Right: the values alone give the whole sum. Along a dimension torch.masked gives up.",
             ),
             "c": ("neither", "The sum of everything needs the values only, and works."),
