@@ -309,7 +309,7 @@ def perfect_squares(x):
 @perfect_squares.cases
 def _(rng):
     yield torch.tensor([[0, 1, 2], [3, 4, 9]])
-    yield torch.tensor([9_437_184, 9_437_185, 16_777_215])  # 3072 ** 2, one more, and 4096 ** 2 - 1
+    yield torch.tensor([900_000_000, 900_000_001, 899_999_999])  # 30000 ** 2 and its neighbours: one number in float32
     yield torch.tensor([-9, -4, -1, 9])
     n = 3_000_000_001
     yield torch.tensor([n * n - 1, n * n, n * n + 1])
