@@ -18,6 +18,7 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
+from IPython import get_ipython
 from IPython.display import display
 
 from . import checks, facts, probe, wire
@@ -35,6 +36,12 @@ class CheckFailed(AssertionError):
 
     def _render_traceback_(self):
         return [str(self)]
+
+
+class Stopped(KeyboardInterrupt):
+    """A check was interrupted; shown like CheckFailed, without the checker's own lines."""
+
+    _render_traceback_ = CheckFailed._render_traceback_
 
 
 class WrongCall(UsageError):
@@ -94,6 +101,7 @@ class Checker:
         Raises:
             CheckFailed: a visible check failed.
             WrongCall: `function` is no exercise of this lecture.
+            Stopped: it was interrupted.
         """
         if written := self._written(function):
             raise WrongCall(
@@ -106,7 +114,14 @@ class Checker:
         id = exercise.rules.id
         lines = {}
         failed = lambda case, error: lines.setdefault(case, _last_line(error, _spaces(function)))
-        answer = probe.answer(function, exercise.question, failed)
+        try:
+            answer = probe.answer(function, exercise.question, failed)
+        except KeyboardInterrupt as stop:
+            self.passed[id] = False
+            line = _last_line(stop, _spaces(function))
+            raise Stopped(
+                f"Exercise {exercise.number} ({id}) was stopped{f' in {line}' if line else ''}. {STOPPED}"
+            ) from None
         seen = tuple(wire.read_seen(facts.told(answer, exercise.question, exercise.facts)))
         found = diagnose(
             exercise.rules, exercise.expected, seen, _source(function), exercise.misconceptions, len(exercise.expected)
@@ -118,6 +133,7 @@ class Checker:
             return
         if found.unanswered:
             rows = (("next step", found.next_step), ("hint", f"hint({id}) gives the first of three hints"))
+            rows = (("mind", NOT_RUN),) * _did_not_parse() + rows
             display(Table(f"○ {title}: not answered yet", rows, self.progress()))
             raise CheckFailed(f"Exercise {exercise.number} ({id}) is not answered yet.")
         line = lines.get(found.case, "") if found.found.aspect in ("raised", "raises") else ""
@@ -141,6 +157,7 @@ class Checker:
         if found.case is not None:
             before = wire.read_seen(probe.answer(lambda *case: None, wire.without_driver(exercise.question)))
             rows.append(("smallest failing input", given_text(exercise.rules, before[found.case].inputs)))
+        rows += [("mind", NOT_RUN)] * _did_not_parse()
         rows += [("where", found.found.path), ("expected", found.found.expected), ("got", found.found.got)]
         if line:
             rows.append(("in your code", line))
@@ -175,11 +192,12 @@ class Checker:
         asked = self.predictions[id]
         choices = asked["choices"]
         given, choice = choice, choice.strip(" .)").lower() if isinstance(choice, str) else choice
-        if choice not in choices:
+        if not isinstance(choice, str) or choice not in choices:
             rows = tuple((letter, text) for letter, (text, _) in choices.items())
             footer = f'Commit yourself before you run on: predict("{id}", "{next(iter(choices))}"), or another letter.'
             if given is not ...:
-                footer = f"{given!r} is none of the letters {', '.join(choices)}. {footer}"
+                said = repr(given) if isinstance(given, str) else f"A {type(given).__name__}"
+                footer = f"{said} is none of the letters {', '.join(choices)}. {footer}"
             display(Table(f"○ {id}  {asked['question']}", rows, footer))
             return
         self._keep("predictions", id, choice)
@@ -231,6 +249,8 @@ NO_HINTS = (
     "general sentence."
 )
 
+STOPPED = "If it would never have ended: what ends the loop there, and does every round come nearer to it?"
+NOT_RUN = "The cell that you ran just before has a SyntaxError and changed nothing: your function is checked as it was before."
 AT_LINE = "Read the error, then that line: which value there is not what you thought? Print it just before."
 OUTSIDE = "The error came when what your function returned was used: compare it with what the task asks for."
 
@@ -245,6 +265,12 @@ def _next_step(found, line, called) -> str:
 def _id(function) -> str | None:
     """The id of the exercise that is meant: what the function is called, or the text itself."""
     return function if isinstance(function, str) else getattr(function, "__name__", None)
+
+
+def _did_not_parse() -> bool:
+    """Whether the cell that was run before this one never began, for it is no Python."""
+    before = getattr(get_ipython(), "last_execution_result", None)
+    return isinstance(getattr(before, "error_before_exec", None), SyntaxError)
 
 
 def _spaces(function) -> list[dict]:

@@ -46,7 +46,7 @@ class Difference:
 
 
 ASPECTS = {  # aspect: what is said when it differs
-    "unanswered": "This exercise is not answered yet: write your code in its cell.",
+    "unanswered": "This exercise is not answered yet: write your code in its cell in place of `raise ...`, and run that cell.",
     "raised": "Call your function on this input in a cell of its own: the error then names the line where it comes from.",
     "raises": "This input is not legal: raise the exception that the task names, before computing anything.",
     "type": "Look at what your function returns.",
@@ -75,6 +75,14 @@ ASPECTS = {  # aspect: what is said when it differs
 
 ONE_NUMBER = "The functions of `math`, `float()` and `.item()` take one number. torch has functions of the same names for whole tensors."
 NO_AXIS = "A tensor of shape () is a single number: it has no axis to slice or to walk along. `x[...]` is all of a tensor of any shape."
+TWO_TENSORS = (
+    "`x.max(dim)`, `x.min(dim)`, `x.sort(dim)` and their like give two tensors at once: `.values` are the numbers, `.indices` the "
+    "places. `x.amax(dim)` and `x.amin(dim)` give the numbers alone."
+)
+SIGNATURE = (
+    "A function was called with another number of arguments than it takes. The check gives yours those of the task: leave the "
+    "line with `def` as it was."
+)
 RAISED = {  # of an error that says so: what is said in place of the general sentence
     "Boolean value of Tensor with more than one value is ambiguous": "`if`, `and` and `or` ask one question, and a tensor "
     "of several elements gives several answers. Choose place by place (`torch.where`), or say whether `.any()` or `.all()` "
@@ -88,6 +96,10 @@ RAISED = {  # of an error that says so: what is said in place of the general sen
     "cannot be converted to Scalar": ONE_NUMBER,
     "is not defined": "The kernel does not know this name: run the cell that defines it (after a restart, all cells above), or "
     "see whether it is misspelt.",
+    "required positional argument": SIGNATURE,
+    "positional arguments but": SIGNATURE,
+    "positional argument but": SIGNATURE,
+    "torch.return_types": TWO_TENSORS,
     "bitwise_xor": "In Python `^` is the exclusive or of bits. A power is `**`.",
     "slice() cannot be applied to a 0-dim tensor": NO_AXIS,
     "a 0-d tensor": NO_AXIS,  # len() of, iteration over
@@ -140,6 +152,9 @@ OTHER_ERROR = (
     "that is named before computing anything."
 )
 NO_OPERATION = "Do it without any torch operation, from what you were given."
+STATEMENT = (
+    "What stands between the quotes has to be true of your result, and it is not: which line of yours decides it?"
+)
 ONE_ELEMENT = "This is a tensor of one element. `.item()` makes a plain number of it."
 
 
@@ -262,7 +277,10 @@ def _scalar(path, expected, got, tolerance):
             if abs(expected - got) <= 1e-7 * (1 + abs(expected))
             else _differs("value", path, show(expected), show(got))
         )
-    return None if expected == got else _differs("value", path, show(expected), show(got))
+    told = (
+        expected is True and path.endswith("']") and " " in path.rsplit("['", 1)[1]
+    )  # a fact, not a key that a task names
+    return None if expected == got else _differs("value", path, show(expected), show(got), STATEMENT * told)
 
 
 def _near(expected, got, rtol, atol):

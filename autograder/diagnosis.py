@@ -18,7 +18,16 @@ from .source_rules import broken_rule
 NOT_TELLING = ("op_budget", "copy_budget", "no_warnings", "never_calls", "finite_gradient")
 
 
-NOT_ALONE = "For this input, and not the only fault:"  # before what is known of a mistake that came with another one
+# What properties look at. In each case they come after the values, and so they do from case to case: nobody should hear of a
+# GPU, because a case without elements is the smallest, whose answers are wrong where there are some.
+ASIDE = (
+    *("sharing", "strides", "kind", "requires_grad", "storage", "operations", "memory", "forbidden call", "warnings"),
+    *("gradient", "device", "plot"),
+)
+
+NOT_ALONE = (
+    "For this input (another fault shows elsewhere):"  # before what is known of a mistake that came with another one
+)
 
 
 @dataclass(frozen=True)
@@ -102,7 +111,7 @@ def diagnose(
         got[i].raised is not None and got[i].raised.blank for i in failing
     ):  # also where another error is expected
         return Diagnosis(differences[unanswered], unanswered)
-    shown = min(failing, key=lambda i: (i >= visible, size(expected[i].inputs), i))
+    shown = min(failing, key=lambda i: (i >= visible, differences[i].aspect in ASIDE, size(expected[i].inputs), i))
     partly = {}
     for known in misconceptions:
         theirs = [rules.difference(e, w) for e, w in zip(expected, known.seen, strict=True)]

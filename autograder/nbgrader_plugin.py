@@ -44,13 +44,13 @@ class RemoveInstructorCells(NbGraderPreprocessor):
 
 
 class BlankPredictions(NbGraderPreprocessor):
-    """Takes the letter out of `predict("P1", "b")`, and whatever stands behind it."""
+    """Takes the letters out of a cell of predictions, and whatever stands there besides."""
 
     def preprocess_cell(self, cell, resources, index):
         """Called by GenerateAssignment, on every cell of the solved notebook."""
-        for call in notebooks.predictions_in(cell):
-            before = cell.source.split("\n")[: call.lineno - 1]
-            cell.source = "\n".join([*before, f'predict("{call.args[0].value}", ...)'])
+        calls = notebooks.predictions_in(cell)
+        if calls:
+            cell.source = "\n".join(f'predict("{call.args[0].value}", ...)' for call in calls)
         return cell, resources
 
 

@@ -130,7 +130,6 @@ def card(exercise: Exercise) -> str:
     points = f"{exercise.points:g} point{'s' if exercise.points != 1 else ''}"
     facts = [f"difficulty {'★' * exercise.stars} ({exercise.stars} of 5)", minutes, points]
     facts += [f"needs {', '.join(exercise.needs)}"] if exercise.needs else []
-    facts += [f"concepts {', '.join(exercise.concepts)}"] if exercise.concepts else []
     lines = [f"**Exercise {exercise.number}** · `{exercise.id}` · " + " · ".join(facts)]
     if exercise.written:
         lines.append("Answer in your own words. A person reads it, so the line of progress does not count it.")
@@ -146,8 +145,7 @@ def card(exercise: Exercise) -> str:
 def question(prediction: Prediction) -> str:
     """A prediction's question and its lettered choices, as Markdown."""
     choices = [f"- **{letter}** · {text}" for letter, (text, _) in prediction.choices.items()]
-    last = "Put your letter, in quotes, in place of `...` and run the cell."
-    return "\n".join([f"**Prediction {prediction.id}** · {prediction.question}", "", *choices, "", last])
+    return "\n".join([f"**Prediction {prediction.id}** · {prediction.question}", "", *choices])
 
 
 # ---- what a source must be ------------------------------------------------------------------------------------------
@@ -281,15 +279,18 @@ def _prediction_faults(lecture, cells):
         calls = predictions_in(cell)
         if not calls:
             continue
-        given = [argument.value if isinstance(argument, ast.Constant) else None for argument in calls[0].args]
-        if ast.unparse(parsed(cell.source)) != ast.unparse(calls[0]) or len(given) != 2:
-            yield f'cell {where}: predict("P1", "b") must stand in a code cell of its own'
-        elif given[0] not in known:
-            yield f"cell {where}: exercises.py has no prediction {given[0]!r}; it has {', '.join(known) or 'none'}"
-        elif given[1] != known[given[0]].answer:
-            yield f"cell {where}: the answer of prediction {given[0]} is {known[given[0]].answer!r}, not {given[1]!r}"
-        else:
-            asked.append(given[0])
+        alone = ast.unparse(parsed(cell.source)) == "\n".join(map(ast.unparse, calls))
+        if not alone or any(len(call.args) != 2 for call in calls):
+            yield f'cell {where}: predict("P1", "b") must stand in a code cell of its own, or with other predictions only'
+            continue
+        for call in calls:
+            id, letter = (argument.value if isinstance(argument, ast.Constant) else None for argument in call.args)
+            if id not in known:
+                yield f"cell {where}: exercises.py has no prediction {id!r}; it has {', '.join(known) or 'none'}"
+            elif letter != known[id].answer:
+                yield f"cell {where}: the answer of prediction {id} is {known[id].answer!r}, not {letter!r}"
+            else:
+                asked.append(id)
     for id in known:
         if asked.count(id) != 1:
             yield f"prediction {id} of exercises.py is asked {asked.count(id)} times; ask it once"

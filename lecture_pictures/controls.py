@@ -123,7 +123,7 @@ def _box(description):
 
 def _named(description):
     """What every control with a label in front has; without a tooltip "null" would come up under the mouse."""
-    style, layout = {"description_width": "9em"}, {"width": "30em"}
+    style, layout = {"description_width": "9em"}, {"width": "30em", "max_width": "100%"}
     return {"description": description, "tooltip": description, "style": style, "layout": layout}
 
 

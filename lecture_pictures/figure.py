@@ -1,5 +1,6 @@
 """A matplotlib figure shown with a description for people who do not see it."""
 
+import html
 import io
 import sys
 from base64 import b64encode
@@ -32,12 +33,36 @@ class Figure:
         return self.alt
 
     def _repr_mimebundle_(self, include=None, exclude=None):
-        """Called by Jupyter; the metadata is where its front ends look for the alt text."""
+        """Called by Jupyter; the metadata is where nbconvert looks for the alt text. JupyterLab does not: see Words."""
         return {"image/png": b64encode(self.png).decode(), "text/plain": self.alt}, {"image/png": {"alt": self.alt}}
 
 
+ALT_OF_THE_IMAGE_ABOVE = """
+(script => {
+    const words = script?.previousElementSibling.querySelector("p").textContent;
+    const above = script?.closest(".jp-OutputArea-child")?.previousElementSibling;
+    above?.querySelector("img")?.setAttribute("alt", words);
+})(document.currentScript)
+"""
+
+
+@dataclass(frozen=True, repr=False)
+class Words:
+    """What a figure shows, in words: behind a disclosure below it, and in JupyterLab as the alt text of its image."""
+
+    alt: str
+
+    def __repr__(self):
+        return ""  # where there is only text, the figure has said it
+
+    def _repr_html_(self):
+        """Called by Jupyter."""
+        words = f"<details><summary>The same in words</summary><p>{html.escape(self.alt)}</p></details>"
+        return f"{words}<script>{ALT_OF_THE_IMAGE_ABOVE}</script>"
+
+
 def show_figure(fig, alt):
-    """Displays the figure once with its alt text, and closes it, so that it is not shown again without.
+    """Displays the figure once with its alt text, and the text below it, and closes it, so that it is not shown again without.
 
     Args:
         fig: a matplotlib Figure.
@@ -51,6 +76,7 @@ def show_figure(fig, alt):
         pyplot.close(fig)
     if display is not None:
         display(shown)
+        display(Words(shown.alt))
     else:
         print(shown)
 

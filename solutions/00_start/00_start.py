@@ -101,8 +101,9 @@ check(plus_one)
 # answer and run both cells again, as often as you like.
 #
 # **Where it breaks.** A check looks at the function *as it is in memory*. After a change, run the exercise's cell
-# first, then the check. If Python says `NameError: name 'plus_one' is not defined`, that cell has not run yet. When
-# the two seem to disagree, use *Restart Kernel and Run All Cells* from the Kernel menu.
+# first, then the check. If Python says `NameError: name 'plus_one' is not defined`, that cell has not run yet; after a
+# restart of the kernel none has, the first one neither. If a cell never ends, *Interrupt Kernel* (Esc, then I twice)
+# stops it.
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 3 minutes.** Let everybody reach the ✓ before you go on; walk around once. Common answers: “I ran the
@@ -113,13 +114,13 @@ check(plus_one)
 # ## Predict first
 #
 # Guessing before you look makes you remember what you see. So most sections open with a question. Put the letter of
-# your choice in place of the dots and run the cell. Your choice is stored, then explained. Predictions are not
-# graded, and a wrong one is worth more than none.
+# your choice, in quotes, in place of the dots (`predict("P1", "c")`), and run the cell. Your choice is stored, then
+# explained. Predictions are not graded, and a wrong one is worth more than none.
 #
 # {{question P1}}
 
 # %%
-predict("P1", "b")
+predict("P1", "a")
 
 # %%
 print(torch.tensor([1, 2, 3]).dtype)
@@ -198,7 +199,7 @@ print("float32, then float64:", torch.tensor(0.1).double().item())
 # {{question P3}}
 
 # %%
-predict("P3", "b")
+predict("P3", "c")
 
 # %% [markdown]
 # - **Points** come from the code cells marked as exercises. Each gives its points in full or not at all.
@@ -208,7 +209,8 @@ predict("P3", "b")
 #   there is a loop. The card of each exercise says what is checked.
 # - **What you may change**: the cells of exercises, and any cells you add. The check cells are locked; if one gets
 #   lost, `autograder doctor 00_start.ipynb` brings it back.
-# - **Before you hand in**: *Restart Kernel and Run All Cells*. What works then works when it is graded.
+# - **Before you hand in**: *Restart Kernel and Run All Cells* (menu Kernel). What works then works when it is graded.
+#   It stops at the first check that is not green; *Run Selected Cell and All Below* (menu Run) goes on from the next.
 #
 # The line below shows how far you are. It counts what passed since the kernel started.
 

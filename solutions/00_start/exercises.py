@@ -10,19 +10,19 @@ prediction_dtype = prediction(
     "What is `torch.tensor([1, 2, 3]).dtype`, the type of the numbers inside?",
     {
         "a": (
-            "torch.float32, because torch is made for decimal numbers",
-            "float32 is what torch picks for Python *floats*. These are ints, and torch looks at what you give it.",
-        ),
-        "b": (
             "torch.int64, because the list holds Python ints",
             "Right: `torch.tensor` takes the type from the values. Ints give int64, floats float32, bools bool.",
+        ),
+        "b": (
+            "torch.float32, because torch is made for decimal numbers",
+            "float32 is what torch picks for Python *floats*. These are ints, and torch looks at what you give it.",
         ),
         "c": (
             "int, the Python type",
             "A tensor stores raw numbers of one fixed size, not Python objects, so its type is one of torch's own.",
         ),
     },
-    "b",
+    "a",
 )
 
 prediction_assignment = prediction(
@@ -54,15 +54,15 @@ prediction_green = prediction(
             "Not yet: you have seen a few cases. Grading runs more, with other numbers and odd inputs.",
         ),
         "b": (
-            "The cases I can see came out right; more cases run when it is graded",
-            "Right. An answer that does what the task says passes those; one fitted to the visible numbers does not.",
-        ),
-        "c": (
             "Nothing, a check is only decoration",
             "It is worth more than that: the visible cases are real ones, the first of those that grading uses.",
         ),
+        "c": (
+            "The cases I can see came out right; more cases run when it is graded",
+            "Right. An answer that does what the task says passes those; one fitted to the visible numbers does not.",
+        ),
     },
-    "b",
+    "c",
 )
 
 

@@ -43,7 +43,8 @@ predict, hint = check.predict, check.hint
 # %% [markdown]
 # ## From lecture 00
 #
-# Answer from memory: trying to recall is what makes it stay.
+# Answer from memory: trying to recall is what makes it stay. Put a letter, in quotes, in place of each `...`, and run
+# the cell.
 #
 # {{question R1}}
 #
@@ -53,11 +54,7 @@ predict, hint = check.predict, check.hint
 
 # %%
 predict("R1", "b")
-
-# %%
 predict("R2", "a")
-
-# %%
 predict("R3", "c")
 
 # %% [markdown] concepts=["L-03", "L-07", "L-08", "L-09", "L-11"]

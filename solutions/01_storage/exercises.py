@@ -64,9 +64,9 @@ retrieval_write = prediction(
     "R3",
     "Which of these leaves `x` as it is?",
     {
-        "a": ("x.add_(1)", "The underscore at the end says that it writes into `x` itself."),
-        "b": ("x += 1", "For tensors this is `add_` in other clothes: it writes into `x`."),
-        "c": ("x + 1", "Right: it makes a new tensor."),
+        "a": ("`x.add_(1)`", "The underscore at the end says that it writes into `x` itself."),
+        "b": ("`x += 1`", "For tensors this is `add_` in other clothes: it writes into `x`."),
+        "c": ("`x + 1`", "Right: it makes a new tensor."),
     },
     "c",
 )
@@ -93,20 +93,20 @@ prediction_contiguous = prediction(
     "Which of `a[1:3, 1:3]`, `a[1:3]`, `a.t()` and `row.t()` are contiguous?",
     {
         "a": (
-            "only a[1:3]",
+            "only `a[1:3]`",
             "Nearly: `row.t()` is contiguous as well. It has shape (3, 1), and a dimension of size 1 is never stepped "
             "along, so its stride cannot matter.",
         ),
         "b": (
-            "a[1:3] and row.t()",
+            "`a[1:3]` and `row.t()`",
             "Right: whole rows stay neighbours, and the dimension of size 1 in `row.t()` is never stepped along.",
         ),
         "c": (
-            "a[1:3, 1:3] and a[1:3]",
+            "`a[1:3, 1:3]` and `a[1:3]`",
             "The 2×2 corner prints like a neat block, but one element of `a` is skipped between its two rows.",
         ),
         "d": (
-            "all but a.t()",
+            "all but `a.t()`",
             "The corner `a[1:3, 1:3]` is not: its rows start 3 elements apart and are only 2 long.",
         ),
     },
@@ -194,20 +194,20 @@ prediction_speed = prediction(
     "In which pair do the two times differ most?",
     {
         "a": (
-            "nc @ nc and c @ c",
+            "`nc @ nc` and `c @ c`",
             "Hardly any difference: the matrix product reads transposed matrices as they are.",
         ),
         "b": (
-            "nc + 1 and c + 1",
+            "`nc + 1` and `c + 1`",
             "Hardly any: every element is read and written once, in the order in which it lies, and the result keeps "
             "that order.",
         ),
         "c": (
-            "nc + c and c + c",
+            "`nc + c` and `c + c`",
             "A good guess, and a real cost: two layouts cannot both be read in order. One pair differs still more.",
         ),
         "d": (
-            "nc.reshape(-1) and c.reshape(-1)",
+            "`nc.reshape(-1)` and `c.reshape(-1)`",
             "Right: for `c` nothing moves at all, for `nc` a million elements are copied.",
         ),
     },

@@ -43,7 +43,8 @@ predict, hint = check.predict, check.hint
 # %% [markdown]
 # ## From lecture 01
 #
-# Answer from memory, without looking back. That is what makes it stay.
+# Answer from memory, without looking back: that is what makes it stay. Put a letter, in quotes, in place of each `...`,
+# and run the cell.
 #
 # {{question R1}}
 #
@@ -53,12 +54,8 @@ predict, hint = check.predict, check.hint
 
 # %%
 predict("R1", "a")
-
-# %%
 predict("R2", "b")
-
-# %%
-predict("R3", "b")
+predict("R3", "a")
 
 # %% [markdown] concepts=["L-23"]
 # ## One row, every k-th column
@@ -177,17 +174,18 @@ print(caught[0].category.__name__, "|", str(caught[0].message).split(",")[0])
 #
 # Which elements are perfect squares? It is tempting to take the square root and see whether it is whole. For the
 # numbers 0 to 99 that works. But `torch.sqrt` of integers gives float32, with some seven digits. The first of the
-# next three numbers is a square, and the other two are not:
+# next three numbers is a square, and its two neighbours are not:
 
 # %% facts=["F-22"]
-n = torch.tensor([3072**2, 3072**2 + 1, 4096**2 - 1])
+n = torch.tensor([30000**2, 30000**2 + 1, 30000**2 - 1])
 guess = torch.sqrt(n)
 print("numbers:           ", n)
 print("is the root whole? ", guess % 1 == 0)
 print("the root, squared: ", guess.long() * guess.long())
 
 # %% [markdown]
-# All three roots look whole: they were rounded. Multiply them back as integers, and the truth comes out.
+# All three roots look whole, for as float32 the three numbers are one. Multiply the roots back as integers, and the
+# truth comes out.
 #
 # **Rule.** A float may guess, integers decide.
 #
@@ -415,7 +413,7 @@ for i in (2, -1):
 # {{question P5}}
 
 # %%
-predict("P5", "b")
+predict("P5", "c")
 
 # %% facts=["F-17"]
 t = torch.arange(24).view(2, 3, 4)

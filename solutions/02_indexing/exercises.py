@@ -309,7 +309,7 @@ def perfect_squares(x):
 @perfect_squares.cases
 def _(rng):
     yield torch.tensor([[0, 1, 2], [3, 4, 9]])
-    yield torch.tensor([9_437_184, 9_437_185, 16_777_215])  # 3072 ** 2, one more, and 4096 ** 2 - 1
+    yield torch.tensor([900_000_000, 900_000_001, 899_999_999])  # 30000 ** 2 and its neighbours: one number in float32
     yield torch.tensor([-9, -4, -1, 9])
     n = 3_000_000_001
     yield torch.tensor([n * n - 1, n * n, n * n + 1])
@@ -1092,8 +1092,8 @@ def _(values, bins):
 
 @histogram.wrong(
     "X-2.7-4",
-    "Counts of values that never come are missing. torch.unique only knows the values that it saw; make a tensor "
-    "of `bins` zeros and add to it.",
+    "Counts of values that never come are missing: torch.unique and bincount know only the values that they saw. Make "
+    "a tensor of `bins` zeros and add to it.",
 )
 def _(values, bins):
     import torch
@@ -2020,23 +2020,23 @@ PREDICTIONS = (
         "R3",
         "`t = a.t()`. What did torch copy?",
         {
-            "a": ("every element", "A transpose only exchanges sizes and strides; the storage is the same."),
-            "b": ("nothing", "Right: t has its own sizes and strides and shares the storage of a."),
+            "a": ("nothing", "Right: t has its own sizes and strides and shares the storage of a."),
+            "b": ("every element", "A transpose only exchanges sizes and strides; the storage is the same."),
             "c": ("the first row", "Nothing was copied at all: t shares the storage of a."),
         },
-        "b",
+        "a",
     ),
     prediction(
         "P1",
         "What is `torch.arange(3)[torch.tensor([1, 0, 1])]`?",
         {
             "a": (
-                "tensor([0, 2])",
+                "`tensor([0, 2])`",
                 "That would be the mask [True, False, True]. These are integers: positions 1, 0, 1.",
             ),
-            "b": ("tensor([1, 0, 1])", "Right: integers are positions, so this is element 1, element 0, element 1."),
+            "b": ("`tensor([1, 0, 1])`", "Right: integers are positions, so this is element 1, element 0, element 1."),
             "c": ("an error", "Positions may come twice and in any order; every one is legal here."),
-            "d": ("tensor([0, 0, 2])", "Nothing is multiplied: the integers say which positions to take."),
+            "d": ("`tensor([0, 0, 2])`", "Nothing is multiplied: the integers say which positions to take."),
         },
         "b",
     ),
@@ -2095,15 +2095,15 @@ PREDICTIONS = (
         "P5",
         "`t` has shape (2, 3, 4). What is the shape of `t[0, :, [0, 1]]`?",
         {
-            "a": ("(2, 3)", "That is NumPy's answer: there the number 0 counts as a list, and the lists stand apart."),
-            "b": (
+            "a": ("(1, 3, 2)", "A number removes its dimension. 0:1 would keep it."),
+            "b": ("(2, 3)", "That is NumPy's answer: there the number 0 counts as a list, and the lists stand apart."),
+            "c": (
                 "(3, 2)",
                 "Right: the number goes first and leaves (3, 4); of that, all rows and two columns are taken.",
             ),
-            "c": ("(1, 3, 2)", "A number removes its dimension. 0:1 would keep it."),
             "d": ("(3, 4)", "That is t[0]. The list still picks two of the four columns."),
         },
-        "b",
+        "c",
     ),
     prediction(
         "P6",

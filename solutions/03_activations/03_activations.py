@@ -44,7 +44,8 @@ predict, hint = check.predict, check.hint
 # %% [markdown]
 # ## From lectures 01 and 02
 #
-# Answer from memory, without looking back. That is what makes it stay.
+# Answer from memory, without looking back: that is what makes it stay. Put a letter, in quotes, in place of each `...`,
+# and run the cell.
 #
 # {{question R1}}
 #
@@ -53,13 +54,9 @@ predict, hint = check.predict, check.hint
 # {{question R3}}
 
 # %%
-predict("R1", "b")
-
-# %%
+predict("R1", "c")
 predict("R2", "b")
-
-# %%
-predict("R3", "b")
+predict("R3", "a")
 
 # %% [markdown] concepts=["L-24"]
 # ## One function, three ways
@@ -270,7 +267,7 @@ check(sigmoid_shift)
 # {{question P3}}
 
 # %%
-predict("P3", "b")
+predict("P3", "c")
 
 # %% [markdown]
 # To see it, we need gradients. How torch finds them is the subject of lecture 04; until then, `value_and_gradient` is a
@@ -375,7 +372,7 @@ print("torch.sigmoid, at 0:", *value_and_gradient(torch.sigmoid, [0.0]))
 # {{question P4}}
 
 # %%
-predict("P4", "b")
+predict("P4", "a")
 
 # %% concepts=["L-33"] facts=["F-26"]
 a = torch.tensor([[0.0, 1.0, 2.0, -1.0], [0.5, 1.0, -2.0, 3.0]])
@@ -392,7 +389,7 @@ for dim in (0, 1):
 # {{question P5}}
 
 # %%
-predict("P5", "a")
+predict("P5", "b")
 
 # %%
 x = torch.tensor([1.0, 2.0, 3.0])
@@ -694,8 +691,8 @@ show_figure(*sigmoid_figure(x, "tau", [0.25, 1, 4]))
 show_figure(*sigmoid_figure(x, "b", [-1, 0, 1]))
 
 # %% [markdown]
-# `show_figure` puts your text where Jupyter keeps the description of a picture. Turn the picture off in your mind and
-# read the text: would you know what τ does?
+# `show_figure` puts your text below the picture, and where a screen reader looks for it. Turn the picture off in your
+# mind and read the text: would you know what τ does?
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 10 minutes.** Show the bad figure in grey. Common answers: no description, one that only says "plot",

@@ -2444,11 +2444,11 @@ PREDICTIONS = (
         "R1",
         "`a` has shape (3, 4). Which of these is a view of `a`?",
         {
-            "a": ("a[[1]]", "A list in the index copies, even if it names a single row."),
-            "b": ("a[1:2]", "Right: numbers and slices give views; this one has shape (1, 4)."),
-            "c": ("a[a > 0]", "A mask picks elements that no stride can describe, so they are copied."),
+            "a": ("`a[a > 0]`", "A mask picks elements that no stride can describe, so they are copied."),
+            "b": ("`a[[1]]`", "A list in the index copies, even if it names a single row."),
+            "c": ("`a[1:2]`", "Right: numbers and slices give views; this one has shape (1, 4)."),
         },
-        "b",
+        "c",
     ),
     prediction(
         "R2",
@@ -2464,11 +2464,11 @@ PREDICTIONS = (
         "R3",
         "`v = a[0]`, then `v.zero_()`. What does `a` show?",
         {
-            "a": ("its old numbers", "v is a view: it looks into the storage of a, and the underscore writes there."),
-            "b": ("zeros in its first row", "Right: the write goes through the view into the storage that a shares."),
+            "a": ("zeros in its first row", "Right: the write goes through the view into the storage that a shares."),
+            "b": ("its old numbers", "v is a view: it looks into the storage of a, and the underscore writes there."),
             "c": ("zeros everywhere", "Only the elements that v looks at were written."),
         },
-        "b",
+        "a",
     ),
     prediction(
         "P1",
@@ -2504,45 +2504,45 @@ PREDICTIONS = (
                 "value 0, gradient 0",
                 "So it should be. But the gradient is found step by step, and a step on the way is infinite.",
             ),
-            "b": (
+            "b": ("value NaN, gradient NaN", "The value is fine: 1 divided by infinity is 0."),
+            "c": (
                 "value 0, gradient NaN",
                 "Right: exp(100) is infinite. 1 / infinity is 0, but the gradient multiplies 0 by infinity.",
             ),
-            "c": ("value NaN, gradient NaN", "The value is fine: 1 divided by infinity is 0."),
             "d": ("an error, because exp overflows", "Floating point does not raise: it goes on with infinity."),
         },
-        "b",
+        "c",
     ),
     prediction(
         "P4",
         "`a` has shape (2, 4). Which sums of `torch.softmax(a, dim=0)` are 1?",
         {
             "a": (
-                "those of the 2 rows",
-                "dim names the dimension that is summed over. Dimension 0 runs down a column.",
-            ),
-            "b": (
                 "those of the 4 columns",
                 "Right: dimension 0 is summed over, from row to row, so each column has the sum 1.",
+            ),
+            "b": (
+                "those of the 2 rows",
+                "dim names the dimension that is summed over. Dimension 0 runs down a column.",
             ),
             "c": (
                 "that of all 8 numbers",
                 "Softmax works on one slice at a time; there are four of them, with a sum of 1 each.",
             ),
         },
-        "b",
+        "a",
     ),
     prediction(
         "P5",
         "Which of these equals `softmax(x)`, for x = [1, 2, 3]?",
         {
             "a": (
-                "softmax(x + 100) only",
-                "Right: a constant cancels in the quotient. A factor does not: it changes the differences.",
+                "`softmax(2 * x)` only",
+                "Twice the numbers are twice the differences, and exp turns those into other ratios.",
             ),
             "b": (
-                "softmax(2 * x) only",
-                "Twice the numbers are twice the differences, and exp turns those into other ratios.",
+                "`softmax(x + 100)` only",
+                "Right: a constant cancels in the quotient. A factor does not: it changes the differences.",
             ),
             "c": (
                 "both",
@@ -2550,6 +2550,6 @@ PREDICTIONS = (
             ),
             "d": ("neither", "exp(x + 100) is exp(x) times exp(100), above and below the line: that cancels."),
         },
-        "a",
+        "b",
     ),
 )

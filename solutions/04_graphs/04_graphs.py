@@ -46,7 +46,8 @@ predict, hint = check.predict, check.hint
 # %% [markdown]
 # ## From lectures 01 to 03
 #
-# Answer from memory, without looking back. That is what makes it stay.
+# Answer from memory, without looking back: that is what makes it stay. Put a letter, in quotes, in place of each `...`,
+# and run the cell.
 #
 # {{question R1}}
 #
@@ -55,12 +56,8 @@ predict, hint = check.predict, check.hint
 # {{question R3}}
 
 # %%
-predict("R1", "b")
-
-# %%
+predict("R1", "a")
 predict("R2", "b")
-
-# %%
 predict("R3", "c")
 
 # %% [markdown] concepts=["L-35", "L-36"]
@@ -112,7 +109,7 @@ check(central_difference)
 # {{question P2}}
 
 # %%
-predict("P2", "b")
+predict("P2", "c")
 
 # %%
 x = torch.tensor(1.0)
@@ -351,11 +348,7 @@ print(f"by hand {manual.item():.4f}, by torch {x.grad.item():.4f}")
 
 # %%
 predict("P4", "c")
-
-# %%
-predict("P5", "b")
-
-# %%
+predict("P5", "d")
 predict("P6", "b")
 
 # %% concepts=["L-43"] facts=["F-30"]
@@ -414,7 +407,7 @@ check(leaf_report)
 # {{question P7}}
 
 # %%
-predict("P7", "b")
+predict("P7", "a")
 
 # %%
 x = torch.tensor([3.0], requires_grad=True)
@@ -832,7 +825,7 @@ except Exception as error:
 # {{question P8}}
 
 # %%
-predict("P8", "b")
+predict("P8", "c")
 
 # %% concepts=["L-44"]
 torch.manual_seed(0)

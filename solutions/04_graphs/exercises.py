@@ -2899,20 +2899,20 @@ PREDICTIONS = (
         "R1",
         "`c = a.clone()`, `v = a[1:]`, then `a.mul_(2)`. Which of `c` and `v` show the doubled numbers?",
         {
-            "a": ("both", "clone() gave c a storage of its own, so a write to a does not reach it."),
-            "b": ("only v", "Right: a slice is a view of the same storage, a clone has its own."),
-            "c": ("only c", "The other way round: the slice looks into the storage of a, the clone does not."),
+            "a": ("only v", "Right: a slice is a view of the same storage, a clone has its own."),
+            "b": ("only c", "The other way round: the slice looks into the storage of a, the clone does not."),
+            "c": ("both", "clone() gave c a storage of its own, so a write to a does not reach it."),
             "d": ("none", "The underscore says that mul_ writes into a, and v looks at the same memory."),
         },
-        "b",
+        "a",
     ),
     prediction(
         "R2",
         "`a` has shape (5, 7) and `s = torch.softmax(a, dim=1)`. Which sums are 1?",
         {
-            "a": ("s.sum(0), one for each column", "dim is the dimension that is summed over, and so goes away."),
-            "b": ("s.sum(1), one for each row", "Right: dim=1 runs along a row, and each row adds up to 1."),
-            "c": ("only s.sum()", "Each row adds up to 1, so the whole adds up to 5."),
+            "a": ("`s.sum(0)`, one for each column", "dim is the dimension that is summed over, and so goes away."),
+            "b": ("`s.sum(1)`, one for each row", "Right: dim=1 runs along a row, and each row adds up to 1."),
+            "c": ("only `s.sum()`", "Each row adds up to 1, so the whole adds up to 5."),
         },
         "b",
     ),
@@ -2947,11 +2947,11 @@ PREDICTIONS = (
         "P2",
         "In float32, at x = 1, what is ((x + h)² - x²) / h for h = 1e-8? The derivative is 2.",
         {
-            "a": ("2.00000001", "By algebra, yes. But 1 + 1e-8 is not a float32: seven digits are not enough."),
-            "b": ("0", "Right: 1 + 1e-8 is rounded to 1, so the difference is 0."),
-            "c": ("close to 2, better than for h = 1e-4", "That is what the limit promises, and what rounding breaks."),
+            "a": ("close to 2, better than for h = 1e-4", "That is what the limit promises, and what rounding breaks."),
+            "b": ("2.00000001", "By algebra, yes. But 1 + 1e-8 is not a float32: seven digits are not enough."),
+            "c": ("0", "Right: 1 + 1e-8 is rounded to 1, so the difference is 0."),
         },
-        "b",
+        "c",
     ),
     prediction(
         "P3",
@@ -2986,12 +2986,12 @@ PREDICTIONS = (
         "The derivative at x = 1 is 0.7692. The graph is built anew and `k.backward()` called once more. What is "
         "`x.grad` now?",
         {
-            "a": ("0.7692", "backward() adds to .grad; it does not write over it."),
-            "b": ("1.5385", "Right: gradients accumulate. Whoever wants a fresh one has to clear .grad first."),
-            "c": ("0.5917", "That is 0.7692 times itself. Contributions are added, not multiplied."),
-            "d": ("0", "Nothing clears .grad for you."),
+            "a": ("0", "Nothing clears .grad for you."),
+            "b": ("0.5917", "That is 0.7692 times itself. Contributions are added, not multiplied."),
+            "c": ("0.7692", "backward() adds to .grad; it does not write over it."),
+            "d": ("1.5385", "Right: gradients accumulate. Whoever wants a fresh one has to clear .grad first."),
         },
-        "b",
+        "d",
     ),
     prediction(
         "P6",
@@ -3017,30 +3017,30 @@ PREDICTIONS = (
         "P7",
         "`x * x` and `x ** 2` have the same values. Does autograd record the same graph?",
         {
-            "a": ("yes, one node and one edge to x each", "x * x takes x twice, so it has two edges."),
-            "b": (
+            "a": (
                 "no: MulBackward0 with two edges to x, PowBackward0 with one",
                 "Right: what is recorded are the operations that ran, not the formula that they mean.",
             ),
+            "b": ("yes, one node and one edge to x each", "x * x takes x twice, so it has two edges."),
             "c": (
-                "yes, both are simplified to 2 * x",
+                "yes, both are simplified to `2 * x`",
                 "Nothing is simplified: autograd records operations, one by one.",
             ),
         },
-        "b",
+        "a",
     ),
     prediction(
         "P8",
         "In a network of eight sigmoid layers, how large is the gradient of the first layer, compared with that of "
         "the last one?",
         {
-            "a": ("about as large", "Each sigmoid passes on at most a quarter of what arrives."),
-            "b": (
+            "a": ("larger, since it is used by all the others", "What counts is the product of the slopes on the way."),
+            "b": ("about as large", "Each sigmoid passes on at most a quarter of what arrives."),
+            "c": (
                 "more than a thousand times smaller",
                 "Right: a slope of at most 1/4 in each layer, and slopes are multiplied.",
             ),
-            "c": ("larger, since it is used by all the others", "What counts is the product of the slopes on the way."),
         },
-        "b",
+        "c",
     ),
 )

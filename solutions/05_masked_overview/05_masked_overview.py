@@ -27,15 +27,7 @@
 #
 # {{times}}
 #
-# ## From lectures 02 to 04
-#
-# Run the next cell. Then answer three questions from memory, without looking back. That is what makes it stay.
-#
-# {{question R1}}
-#
-# {{question R2}}
-#
-# {{question R3}}
+# Run the next cell. Then come three questions on the lectures before, and right after them your first exercise.
 
 # %% setup=true
 import warnings
@@ -53,13 +45,21 @@ from maskedtensor_ref.differences import DIFFERENCES
 check = Checker("05_masked_overview")
 predict, hint = check.predict, check.hint
 
-# %%
-predict("R1", "b")
+# %% [markdown]
+# ## From lectures 02 to 04
+#
+# Answer from memory, without looking back: that is what makes it stay. Put a letter, in quotes, in place of each `...`,
+# and run the cell.
+#
+# {{question R1}}
+#
+# {{question R2}}
+#
+# {{question R3}}
 
 # %%
+predict("R1", "a")
 predict("R2", "b")
-
-# %%
 predict("R3", "c")
 
 # %% [markdown] concepts=["O-03"]

@@ -2095,11 +2095,11 @@ PREDICTIONS = (
         "R1",
         "In which of these does a NaN on the side that is *not* chosen reach the result? `c` is a bool tensor.",
         {
-            "a": ("torch.where(c, x, y)", "where chooses: what is not chosen cannot reach the result."),
-            "b": ("c * x + ~c * y", "Right: 0 times NaN is NaN. Multiplying is not choosing."),
+            "a": ("`c * x + ~c * y`", "Right: 0 times NaN is NaN. Multiplying is not choosing."),
+            "b": ("`torch.where(c, x, y)`", "where chooses: what is not chosen cannot reach the result."),
             "c": ("in both", "where chooses, it does not compute with the other side. Its gradient is another matter."),
         },
-        "b",
+        "a",
     ),
     prediction(
         "R2",
@@ -2163,11 +2163,11 @@ PREDICTIONS = (
         "`nn.MultiheadAttention` on a sequence that is all padding. When does NaN come out?",
         {
             "a": (
-                "only with need_weights=True",
+                "only with `need_weights=True`",
                 "Right: that path uses a plain softmax. The other one uses a newer routine, which gives 0 for such a row.",
             ),
             "b": (
-                "only with need_weights=False",
+                "only with `need_weights=False`",
                 "The other way round: without the weights a newer routine is used, and it gives 0 for such a row.",
             ),
             "c": ("always", "It used to be so. One of the two paths has learnt to give 0."),
@@ -2183,7 +2183,7 @@ PREDICTIONS = (
             "b": ("0", "A sum of nothing may be 0. A mean of nothing is not a number at all."),
             "c": ("an error", "No: an empty slice among a thousand full ones must not stop the computation."),
             "d": (
-                "a masked number, printed as --",
+                "a masked number, printed as `--`",
                 "Right: it is marked as unspecified, and stays so in what is computed from it.",
             ),
         },

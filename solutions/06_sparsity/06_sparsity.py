@@ -51,7 +51,8 @@ warnings.filterwarnings("ignore", "The PyTorch API of MaskedTensors is in protot
 # %% [markdown]
 # ## From earlier lectures
 #
-# Answer from memory, without looking back. That is what makes it stay.
+# Answer from memory, without looking back: that is what makes it stay. Put a letter, in quotes, in place of each `...`,
+# and run the cell.
 #
 # {{question R1}}
 #
@@ -61,11 +62,7 @@ warnings.filterwarnings("ignore", "The PyTorch API of MaskedTensors is in protot
 
 # %%
 predict("R1", "c")
-
-# %%
 predict("R2", "a")
-
-# %%
 predict("R3", "c")
 
 # %% [markdown] concepts=["S-03", "S-05"]
@@ -791,7 +788,7 @@ check(by_structure)
 # {{question P5}}
 
 # %%
-predict("P5", "b")
+predict("P5", "c")
 
 # %% concepts=["S-11"] facts=["F-51"]
 print("tensor, CSR: ", "is_sparse", c.is_sparse, "| is_sparse_csr", c.is_sparse_csr, "| layout", c.layout)

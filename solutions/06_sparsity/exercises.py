@@ -2260,7 +2260,7 @@ PREDICTIONS = (
     prediction(
         "P4",
         "Two MaskedTensors in COO print alike. One stores 2 entries, the other 3, of which one is False in its mask. "
-        "What does torch.masked make of their sum?",
+        "What does `torch.masked` make of their sum?",
         {
             "a": (
                 "the sum, for they print alike",
@@ -2279,21 +2279,21 @@ PREDICTIONS = (
         "`c` is a CSR tensor, `m` a MaskedTensor in CSR layout. What are `c.is_sparse` and `m.is_sparse`?",
         {
             "a": ("True and True", "That would be reasonable. But a tensor's is_sparse asks for COO only."),
-            "b": (
+            "b": ("False and False", "A MaskedTensor answers for both sparse layouts."),
+            "c": (
                 "False and True",
                 "Right: is_sparse of a tensor means COO, that of a MaskedTensor means COO or CSR. Ask .layout instead.",
             ),
-            "c": ("False and False", "A MaskedTensor answers for both sparse layouts."),
         },
-        "b",
+        "c",
     ),
     prediction(
         "P6",
-        "`m` is a sparse MaskedTensor of torch.masked. Which of `m.sum()` and `m.sum(dim=1)` work?",
+        "`m` is a sparse MaskedTensor of `torch.masked`. Which of `m.sum()` and `m.sum(dim=1)` work?",
         {
             "a": ("both", "In maskedtensor_ref both do. torch.masked has no sparse reduction along a dimension."),
             "b": (
-                "m.sum() only",
+                "`m.sum()` only",
                 "Right: the values alone give the whole sum. Along a dimension torch.masked gives up.",
             ),
             "c": ("neither", "The sum of everything needs the values only, and works."),

@@ -52,7 +52,7 @@ warnings.filterwarnings("ignore", "The PyTorch API of MaskedTensors is in protot
 # %% [markdown]
 # ## From the earlier lectures
 #
-# Answer from memory, without looking back.
+# Answer from memory, without looking back. Put a letter, in quotes, in place of each `...`, and run the cell.
 #
 # {{question R1}}
 #
@@ -62,11 +62,7 @@ warnings.filterwarnings("ignore", "The PyTorch API of MaskedTensors is in protot
 
 # %%
 predict("R1", "b")
-
-# %%
 predict("R2", "b")
-
-# %%
 predict("R3", "a")
 
 # %% [markdown] concepts=["A-04"]

@@ -2247,7 +2247,7 @@ def _(times):
 PREDICTIONS = [
     prediction(
         "R1",
-        "x = torch.zeros(3); x[torch.tensor([0, 0, 2])] += 1. What is x?",
+        "`x = torch.zeros(3)`, then `x[torch.tensor([0, 0, 2])] += 1`. What is `x`?",
         {
             "a": ("[2, 0, 1]", "Place 0 is named twice, but += reads both old values first and writes 0 + 1 twice."),
             "b": (
@@ -2274,7 +2274,7 @@ PREDICTIONS = [
     ),
     prediction(
         "R3",
-        "A COO tensor of shape (2,) stores 1 and 2, both at place 0. What does to_dense() give?",
+        "A COO tensor of shape (2,) stores 1 and 2, both at place 0. What does `to_dense()` give?",
         {
             "a": ("[3, 0]", "What stands at one place is added. A COO tensor with duplicates stands for their sum."),
             "b": ("[2, 0]", "The last one does not win: that is how assignment by an index behaves."),
@@ -2284,7 +2284,7 @@ PREDICTIONS = [
     ),
     prediction(
         "P1",
-        "One Adagrad step with the sparse gradient above. Which elements of param change?",
+        "One Adagrad step with the sparse gradient above. Which elements of `param` change?",
         {
             "a": (
                 "all eight",
@@ -2300,7 +2300,7 @@ PREDICTIONS = [
     ),
     prediction(
         "P2",
-        "param comes from the sparse step, param2 from the masked one. May you rely on torch.equal(param, param2)?",
+        "`param` comes from the sparse step, `param2` from the masked one. May you rely on `torch.equal(param, param2)`?",
         {
             "a": ("yes, the formula is the same", "The formula is, the order of the roundings is not."),
             "b": (
@@ -2314,7 +2314,7 @@ PREDICTIONS = [
     ),
     prediction(
         "P3",
-        "What does torch.optim.Adagrad do with a gradient that is a MaskedTensor of torch.masked?",
+        "What does `torch.optim.Adagrad` do with a gradient that is a MaskedTensor of `torch.masked`?",
         {
             "a": (
                 "it moves what is specified",

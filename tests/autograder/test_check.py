@@ -140,6 +140,9 @@ def test_a_letter_may_be_written_as_people_write_it_and_another_one_is_refused(c
         assert shown[-1].title.startswith("✓")
     check.predict(asked.id, "z")
     assert "'z' is none of the letters a, b" in shown[-1].footer
+    for typed in (torch.ones(2), ["a"]):  # a without its quotes is whatever the notebook calls a
+        check.predict(asked.id, typed)
+        assert f"A {type(typed).__name__} is none of the letters a, b" in shown[-1].footer
     check.predict(asked.id)
     assert shown[-1].footer.startswith("Commit yourself")
 
@@ -195,6 +198,40 @@ def test_an_error_outside_of_the_function_is_not_said_to_be_in_it(shown):
         Checker("01_storage", course)(named("strided_views", lambda rows, cols: {"last_column": (rows, cols, 0)}))
     rows = dict(shown[0].rows)
     assert "in your code" not in rows and rows["next step"] == check_module.OUTSIDE
+
+
+def test_an_answer_that_takes_other_arguments_is_told_of_its_first_line(check, shown):
+    with pytest.raises(CheckFailed, match="positional argument"):
+        check(named("every_kth_of_last_row", lambda x: x[-1]))
+    assert "leave the line with `def`" in dict(shown[0].rows)["next step"]
+
+
+def endless(x, k):
+    raise KeyboardInterrupt  # what a click on Interrupt does in the middle of it
+
+
+def test_an_interrupted_check_says_where_it_was_and_shows_nothing_of_ours(check):
+    check.passed["every_kth_of_last_row"] = True
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        check(named("every_kth_of_last_row", lambda x, k: endless(x, k)))
+    (line,) = stopped.value._render_traceback_()
+    assert ": `raise KeyboardInterrupt" in line and "what ends the loop" in line
+    assert not check.passed["every_kth_of_last_row"]
+
+
+def unanswered(x, k):
+    raise NotImplementedError()
+
+
+@pytest.mark.parametrize("answer", [lambda x, k: x, unanswered], ids=["wrong", "unanswered"])
+@pytest.mark.parametrize("typed", ["def every_kth_of_last_row(x, k)", "y = 1"])
+def test_a_cell_that_does_not_parse_is_not_taken_for_an_answer(check, shown, answer, typed, monkeypatch, capsys):
+    shell = InteractiveShell()
+    monkeypatch.setattr(check_module, "get_ipython", lambda: shell)
+    shell.run_cell(typed)
+    with pytest.raises(CheckFailed):
+        check(named("every_kth_of_last_row", answer))
+    assert ("SyntaxError" in repr(shown[-1])) == typed.startswith("def")
 
 
 def with_(**changed):

@@ -5,11 +5,13 @@ import json
 import shutil
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from autograder import judge, leaks, notebooks
 from autograder.errors import CourseError
 from autograder.exercises import load_lecture
+from autograder.nbgrader_plugin import BlankPredictions
 from autograder.release import generate, release
 from autograder.settings import load_settings
 
@@ -54,6 +56,12 @@ def test_the_released_notebook_asks_and_does_not_answer(released):
     assert cells["cell-005"].source == 'predict("P1", ...)'
     assert not {"cell-003", "cell-015"} & set(cells)  # instructor's notes
     assert cells["setup"].metadata.editable is False and cells["check_every_kth"].metadata.deletable is False
+
+
+def test_a_cell_of_several_predictions_is_blanked_whole():
+    cell = nbformat.v4.new_code_cell('predict("R1", "a")\npredict("R2", "c")  # c, since ...')
+    blank, _ = BlankPredictions().preprocess_cell(cell, {}, 0)
+    assert blank.source == 'predict("R1", ...)\npredict("R2", ...)'
 
 
 def test_a_data_file_goes_along_and_notes_do_not(course, lecture, settings):

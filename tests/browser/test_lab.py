@@ -1,4 +1,4 @@
-"""The pictures with controls in a real JupyterLab: each control has a name and is moved with the keyboard.
+"""Pictures in a real JupyterLab: a figure has its alt text; each control has a name and is moved with the keyboard.
 
 python -m tests.browser.test_lab NOTEBOOK PICTURE.png [TEXT]      runs a notebook; takes a picture, where TEXT is shown
 """
@@ -17,6 +17,7 @@ from . import chromium, lab
 MADE = """
 import torch
 from lecture_pictures import *
+from matplotlib.figure import Figure
 steps = [torch.sparse_coo_tensor([[row]], [[1.0]], (3, 1), check_invariants=True) for row in (0, 2)]
 made = {
     "explore_strides": lambda: explore_strides(cells=12, size=(3, 4), stride=(4, 1)),
@@ -29,8 +30,10 @@ made = {
     "explore_adagrad": lambda: explore_adagrad(torch.ones(3, 1), torch.zeros(3, 1), steps),
 }
 """
+ALT = "An empty figure, without any axes in it."
 EXPLORERS = [name for name in vars(controls) if name.startswith("explore_")]
 NUMBERS = "[...document.querySelectorAll('.widget-vbox [role=slider]')].map(slider => slider.ariaLabel)"
+IMAGES = "[...document.querySelectorAll('.jp-OutputArea-output img')].map(image => image.alt)"
 FOCUS = "document.querySelector('.widget-vbox [role=slider]').focus()"
 CUT = """[...document.querySelectorAll('.widget-vbox :is(label, .widget-label-basic)')]
     .filter(label => label.scrollWidth > label.clientWidth + 1).map(label => label.textContent)"""
@@ -39,7 +42,7 @@ SHOWN = "document.querySelector('.widget-vbox .widget-html').innerText"
 
 def written(folder):
     """A notebook with every explorer."""
-    cells = [MADE, *(f'made["{name}"]()' for name in EXPLORERS)]
+    cells = [MADE, f"show_figure(Figure(), {ALT!r})", *(f'made["{name}"]()' for name in EXPLORERS)]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3"}
     nbformat.write(notebook, folder / "pictures.ipynb")
@@ -75,6 +78,7 @@ def test_every_control_has_a_name_and_listens_to_the_arrow_keys(tmp_path):
         page.call("Emulation.setDeviceMetricsOverride", **tall, deviceScaleFactor=1, mobile=False)
         page.value(lab.RUN_ALL)
         page.until(NUMBERS, lambda names: len(names) == wanted and all(names), "the names of the sliders")
+        page.until(IMAGES, lambda alts: alts == [ALT], "the alt text of the figure")
         names = list(control_names(page))
         page.value(FOCUS)
         press(page, "ArrowLeft")

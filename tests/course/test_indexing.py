@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from autograder import notebooks
 from autograder.exercises import load_lecture
 
 LECTURE = load_lecture("02_indexing", Path(__file__).parents[2] / "solutions")
@@ -38,6 +39,16 @@ def test_perfect_squares_are_those_of_integer_roots():
     for (x,) in cases("perfect_squares"):
         expected = [v for v in x.flatten().tolist() if v >= 0 and math.isqrt(v) ** 2 == v]
         assert LECTURE["perfect_squares"](x).tolist() == expected
+
+
+def test_the_neighbours_of_a_square_look_like_squares_in_float32_on_every_processor():
+    """They are one float32. Close roots of different numbers would be rounded in one way here and in another there."""
+    x = torch.tensor([30000**2, 30000**2 + 1, 30000**2 - 1])
+    assert len(set(x.float().tolist())) == 1 and (torch.sqrt(x) % 1 == 0).all()
+    assert any(torch.equal(case[0], x) for case in LECTURE["perfect_squares"].visible_cases())
+    cells = notebooks.read(notebooks.stored_path(LECTURE)).cells
+    (told,) = (cell.outputs[0].text for cell in cells if cell.source.startswith("n = torch.tensor([30000**2,"))
+    assert "whole?  tensor([True, True, True])" in told
 
 
 def test_a_square_root_in_float64_is_no_test_even_if_it_is_rounded_first():

@@ -65,7 +65,7 @@ def test_a_note_calls_homework_what_its_card_calls_homework(lecture):
 
 
 @every_lecture
-def test_the_first_check_is_among_the_first_ten_cells_that_are_run(lecture):
+def test_the_first_check_is_among_the_first_ten_cells_texts_included(lecture):
     cells = notebooks.read(notebooks.stored_path(lecture)).cells
-    run = [cell.source for cell in cells if cell.cell_type == "code" and "instructor" not in cell.metadata.get("tags", [])]
-    assert any(source.startswith("check(") for source in run[:10])
+    seen = [cell.source for cell in cells if "instructor" not in cell.metadata.get("tags", [])]
+    assert any(source.startswith("check(") for source in seen[:10])

@@ -28,6 +28,15 @@ def test_a_figure_carries_its_alt_text_where_front_ends_look_for_it(monkeypatch)
     assert base64.b64decode(data["image/png"]).startswith(b"\x89PNG")
 
 
+def test_the_words_of_a_figure_stand_below_it(monkeypatch):
+    shown = []
+    monkeypatch.setattr(figure, "display", shown.append)
+    show_figure(plot(), "From <0> to 1, & back again.")
+    assert [type(one).__name__ for one in shown] == ["Figure", "Words"] and repr(shown[1]) == ""
+    told = "<details><summary>The same in words</summary><p>From &lt;0&gt; to 1, &amp; back again.</p></details>"
+    assert shown[1]._repr_html_().startswith(told)
+
+
 def test_the_same_plot_gives_the_same_bytes_without_a_version_in_them():
     assert described(plot(), ALT) == described(plot(), ALT)
     assert matplotlib.__version__.encode() not in described(plot(), ALT).png
