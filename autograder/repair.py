@@ -482,19 +482,29 @@ def _has_last_line(source: str, released: str) -> bool:
 
 
 def _leave_out_later_stubs(places: list[Place], marked: Marked, release: Release) -> bool:
-    """Take the stub of an exercise out of what runs after its last answer; whether there was one."""
+    """Take the stub of an exercise out of what runs after its last answer; whether there was one.
+
+    Where the released function is whole and something beside it is to be written, it stays: it may be part of the answer.
+    """
     found = False
     for place in reversed(places):
         source = place.cell.source
         if place.cell.kind != "code" or marked.exercise not in source or OTHER_LANGUAGE.match(source):
             continue
-        own = _definitions(source, marked.exercise) if _has_last_line(source, marked.source) else []
+        blank = _has_last_line(source, marked.source) and _is_blank(marked)
+        own = _definitions(source, marked.exercise) if blank else []
         stubs = list(takewhile(lambda node: _is_unanswered(node, marked), reversed(own)))
         if stubs:
             place.cell, found = replace(place.cell, source=_without(source, stubs)), True
         if len(stubs) < len(own) or (not own and _plain(source) not in release.sources and _answers(source, marked)):
             break
     return found
+
+
+def _is_blank(marked: Marked) -> bool:
+    """Whether what is to be written belongs into the exercise's own function, which then raises as released."""
+    released = _definitions(marked.source, marked.exercise)[-1:]
+    return any(isinstance(node, Raise) for stub in released for node in walk(stub))
 
 
 def _without(source: str, statements: list) -> str:

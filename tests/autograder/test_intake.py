@@ -261,6 +261,27 @@ def test_of_two_real_answers_the_last_one_holds_whatever_stub_is_below_it(hand_i
     assert "return x[k]" in defining[-1]["source"] and grade_id(defining[-1]) == "last_row"
 
 
+def test_a_function_that_is_released_whole_is_no_stub_where_something_beside_it_was_written(tmp_path, limits):
+    def beside(body):
+        def change(notebook):
+            answer = answers(notebook)[0]
+            answer["source"] = f"class Row:\n{body}\n\n\ndef last_row(x, k):\n    return Row().of(x, k)"
+
+        return change
+
+    blank, whole = (
+        "    def of(self, x, k):\n        raise NotImplementedError()",
+        "    def of(self, x, k):\n        return x[-1]",
+    )
+    release, handed = edit(RELEASE, beside(blank)), json.loads(edit(RELEASE, beside(whole)))
+    at = index(handed, answers(handed)[0])
+    handed["cells"].insert(at, code("first", "def last_row(x, k):\n    return x"))
+    write(tmp_path / "anna" / LECTURE, json.dumps(handed), f"{LECTURE}.ipynb")
+    order = cells(read(find(tmp_path, LECTURE)[0], LECTURE_RECORD, release, limits))
+    defining = [cell["source"] for cell in order if "def last_row" in cell["source"]]
+    assert "return x[-1]" in defining[-1] and "return Row().of(x, k)" in defining[-1]
+
+
 def test_a_helper_beside_a_stub_that_is_left_out_still_runs(hand_in):
     sources = [c["source"] for c in cells(hand_in(BROKEN["answer_above_its_stub_with_a_helper_beside_it"].make))]
     (kept,) = (source for source in sources if "def helper" in source)
