@@ -446,7 +446,7 @@ def difference(lecture: Lecture) -> str:
     if counts != list(range(1, len(counts) + 1)):
         return "not every code cell of the notebook was executed, once and in order"
     path = lecture.folder / checks.FILE
-    if not path.exists() or path.read_text(encoding="utf-8") != checks_writer.to_json(lecture):
+    if not path.exists() or not checks_writer.same(path.read_text(encoding="utf-8"), checks_writer.to_json(lecture)):
         return f"{checks.FILE} is not that of exercises.py"
     return ""
 

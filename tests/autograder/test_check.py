@@ -1,5 +1,6 @@
 """What a student sees: the table, the hints, the predictions, the progress line."""
 
+import base64
 import json
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import torch
 from IPython.core.interactiveshell import InteractiveShell
 
 from autograder import check as check_module
-from autograder import checks, checks_writer
+from autograder import checks, checks_writer, probe, wire
 from autograder.check import Checker, CheckFailed, Table
 from autograder.errors import CourseError, UsageError
 from autograder.exercises import load_lecture, standalone_text
@@ -317,6 +318,26 @@ def test_student_text_is_escaped():
 
 def test_code_in_a_text_is_shown_as_code():
     assert "<code>x[&lt;i&gt;]</code>" in Table("t", (("a", "look at `x[<i>]`"),))._repr_html_()
+
+
+def test_checks_of_two_processors_say_the_same_and_edited_ones_do_not():
+    def changed(part, change):
+        data = json.loads(TEXT)
+        for exercise in data["exercises"]:
+            tree, tensors = wire.opened(base64.b64decode(exercise[part]))
+            for t in tensors.values():
+                if t.is_floating_point():
+                    t.mul_(1 + change)
+            exercise[part] = base64.b64encode(probe.packed(tensors, json.dumps(tree))).decode()
+        return json.dumps(data)
+
+    last_bit = 2.0**-23
+    assert checks_writer.same(TEXT, TEXT) and checks_writer.same(TEXT, changed("expected", last_bit))
+    assert not checks_writer.same(TEXT, changed("expected", 0.01))
+    assert not checks_writer.same(TEXT, changed("question", last_bit))
+    assert not checks_writer.same(TEXT, TEXT.replace('"points": 2', '"points": 4', 1))
+    for damaged in ("", "{}", "[]", TEXT[:-99], TEXT.replace('"expected": "', '"expected": "AAAA', 1)):
+        assert not checks_writer.same(TEXT, damaged) and not checks_writer.same(damaged, TEXT)
 
 
 def test_checks_data_is_the_same_every_time_and_holds_no_source():
