@@ -686,7 +686,7 @@ def _(a, i):
     concepts=["L-18", "L-20"],
     needs=["keep_row"],
     properties=[op_budget(0)],
-    forbidden=["torch", "numpy", "np"],
+    forbidden=["torch"],
     visible=9,
     hints=[
         "Walk through the index from left to right, with the sizes of shape at your side. For each kind of item "

@@ -7,7 +7,8 @@ import torch
 from autograder.exercises import exercise, prediction
 from autograder.properties import gradient, no_warnings
 
-AUTOGRAD = ("backward", "autograd", "torch.func", "functorch", "vjp", "jvp", "jacrev", "jacfwd")  # what derives by itself
+# What finds a derivative by itself.
+AUTOGRAD = ("backward", "autograd", "torch.func", "functorch", "vjp", "jvp", "jacrev", "jacfwd")
 
 # ---- 4.1 ------------------------------------------------------------------------------------------------------------
 

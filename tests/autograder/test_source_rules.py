@@ -182,7 +182,13 @@ def test_an_answer_is_defined_where_its_definition_can_be_read(cell, readable):
         (["import os\ndef helper():\n    return os.fork()", "def f(x):\n    return helper()"], "fork"),
         (["import threading\nt = threading.Thread()", "def f(x):\n    return x"], None),
         (["def f(x):\n    with torch._C._DisableTorchDispatch():\n        return x.clone()"], "_C"),
-        (["from torch.utils._python_dispatch import _disable_current_modes as off", "def f(x):\n    with off(): return x"], "_python_dispatch"),
+        (
+            [
+                "from torch.utils._python_dispatch import _disable_current_modes as off",
+                "def f(x):\n    with off(): return x",
+            ],
+            "_python_dispatch",
+        ),
         (["def f(x):\n    return __import__('torch._subclasses', fromlist=['x'])"], "_subclasses"),
     ],
 )
