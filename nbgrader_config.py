@@ -75,4 +75,4 @@ c.GenerateFeedback.preprocessors = [
 c.ExportApp.plugin_class = ours + "QuotedCsvExport"
 # What students wrote or displayed is shown in the browser of someone who may change grades: pictures and text, no HTML.
 c.WidgetsDataTypeFilter.display_data_priority = ["image/png", "image/jpeg", "text/plain"]
-c.HTMLExporter.filters = {"markdown2html": ours + "harmless_markdown"}
+c.HTMLExporter.filters = {"markdown2html": ours + "harmless_markdown", "ansi2html": ours + "quick_ansi2html"}

@@ -1,5 +1,6 @@
 """What stock nbgrader calls in this course, by the names in nbgrader_config.py: preprocessors, hooks, filters."""
 
+import contextlib
 import dataclasses
 import functools
 import html
@@ -11,6 +12,7 @@ from urllib.parse import unquote
 import jsonschema
 from jinja2 import pass_context
 from nbconvert.exporters import HTMLExporter
+from nbconvert.filters.ansi import ansi2html, strip_ansi
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbgrader.nbgraderformat import MetadataValidator
 from nbgrader.preprocessors import GetGrades, NbGraderPreprocessor
@@ -242,7 +244,30 @@ class ClosedPage(HTMLExporter):
 def harmless_markdown(context, source: str) -> str:
     """Markdown of a submission as HTML in which nothing runs: HTML that a student wrote is shown, not obeyed.
 
-    Called by the templates of feedback and formgrader: the browser is that of a teacher, who may change grades.
+    What is longer than prose is, or nested too deeply to be read, is shown as the text that it is: some of it takes the
+    square of its length. Called by the templates of feedback and formgrader: the browser is that of a teacher, who may
+    change grades.
     """
-    attachments = context.get("cell", {}).get("attachments", {})
-    return MarkdownWithMath(renderer=_Harmless(attachments)).render(source)
+    texts = (cell.get("source", "") for cell in context.get("nb", {}).get("cells", ()) if cell["cell_type"] != "code")
+    if len(source) <= LONGEST_PROSE and sum(map(len, texts)) <= MOST_PROSE:
+        attachments = context.get("cell", {}).get("attachments", {})
+        with contextlib.suppress(Exception):
+            return MarkdownWithMath(renderer=_Harmless(attachments)).render(source)
+    return f"<pre>{html.escape(source)}</pre>"
+
+
+LONGEST_PROSE = 10_000  # characters of a cell
+MOST_PROSE = 300_000  # characters of all text cells of a notebook
+
+
+def quick_ansi2html(text: str) -> str:
+    """An output of a submission as HTML with its colours; of more colours than anybody looks at none.
+
+    nbconvert's own takes the square of their number, and that of the digits in one. Called by the templates as above.
+    """
+    text = NO_CODE.sub("", text)
+    return ansi2html(text if text.count("\x1b") <= MOST_COLOURS else strip_ansi(text))
+
+
+NO_CODE = re.compile(r"\x1b(?!\[[^@-~\n]{0,30}[@-~])")  # what begins no code, or one that is made to be long
+MOST_COLOURS = 1000

@@ -8,6 +8,8 @@ import ast
 import bisect
 import collections
 import functools
+import importlib.util
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -29,21 +31,35 @@ NO_LOOP = "no Python loop"
 NO_COPY = "no copy of the elements to Python or NumPy"
 NO_CALLS = "no call of a Python function for each element"
 NO_TEXT = "no code inside a text"
+COUNTED_ONLY = "no other thread or process, and nothing that works beside the count"
 AT_ONCE = (
     "Let torch work on the whole tensor at once. Refused is a loop over elements in Python, and likewise a copy of them to "
     "Python or NumPy: .tolist(), .numpy()."
 )
-LOOP_ATTRIBUTES = {  # of a tensor or of NumPy: what is asked for instead
-    "tolist": NO_COPY, "numpy": NO_COPY, "map_": NO_CALLS, "apply_": NO_CALLS, "vectorize": NO_CALLS,
+LOOP_ATTRIBUTES = {  # of a tensor, of NumPy, of torch.jit, of a pool of threads: what is asked for instead
+    "tolist": NO_COPY, "numpy": NO_COPY, "__array__": NO_COPY, "map_": NO_CALLS, "apply_": NO_CALLS, "vectorize": NO_CALLS,
+    "frompyfunc": NO_CALLS, "apply_along_axis": NO_CALLS, "fromiter": NO_CALLS, "nditer": NO_CALLS, "map": NO_CALLS,
+    "CompilationUnit": NO_TEXT,
 }  # fmt: skip
-LOOP_BUILTINS = {"map": NO_CALLS, "filter": NO_CALLS, "exec": NO_TEXT, "eval": NO_TEXT}
-LOOP_MODULES = {  # module: what calls a function again and again
-    "builtins": tuple(LOOP_BUILTINS),
-    "functools": ("reduce",),
-    "itertools": ("accumulate", "starmap"),
+LOOP_BUILTINS = {
+    "map": NO_CALLS, "filter": NO_CALLS, "exec": NO_TEXT, "eval": NO_TEXT, "compile": NO_TEXT, "get_ipython": NO_TEXT,
+}  # fmt: skip
+LOOP_MODULES = {  # module: what in it calls a function again and again, or copies the elements, and what is asked for instead
+    "builtins": LOOP_BUILTINS,
+    "functools": dict.fromkeys(("reduce",), NO_CALLS),
+    "itertools": dict.fromkeys(("accumulate", "starmap", "takewhile", "dropwhile", "filterfalse"), NO_CALLS),
+    "re": dict.fromkeys(("sub", "subn"), NO_CALLS),
+    "torch.utils.data": dict.fromkeys(("DataLoader",), NO_CALLS),
+    "timeit": dict.fromkeys(("timeit", "repeat", "Timer"), NO_CALLS),
+    "numpy": dict.fromkeys(("array", "asarray", "asanyarray", "ascontiguousarray", "from_dlpack"), NO_COPY),
 }
-BY_TEXT = ("getattr", "attrgetter", "methodcaller")  # they take the name of an attribute
-THREADS = ("threading", "_thread", "concurrent", "multiprocessing", "asyncio", "fork")  # where no operation is counted
+CALLERS = dict.fromkeys(("sorted", "sort", "min", "max", "iter"), NO_CALLS)  # with a key, or up to a last value
+LOOP_METHODS = ("__next__", "__getitem__", "__class_getitem__", "__missing__")  # of what Python walks through by itself
+# Where no operation is counted: in another thread or process, and where torch is told to leave the counting mode out.
+UNCOUNTED = (
+    "threading", "_thread", "concurrent", "multiprocessing", "asyncio", "fork", "subprocess", "ctypes",
+    "_C", "_python_dispatch", "_mode_utils", "_subclasses",
+)  # fmt: skip
 
 
 def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) -> Difference | None:
@@ -62,6 +78,8 @@ def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) ->
     parts = code.parts
     if len(parts) > MOST_PARTS:
         return _differs(f"at most {MOST_PARTS} definitions that it rests on", "more", READABLE)
+    if unread := sorted(filter(_unread(cells), itertools.chain(*map(_imported, parts)))):
+        return _differs("modules that can be read", f"{unread[0]}, which was not handed in", READABLE)
     if any(wanted.name == "no_loops" for wanted in properties):
         for part in parts:
             if found := _loop(part, code) or _recursion(part, code.mentions):
@@ -71,10 +89,11 @@ def broken_rule(cells: Iterable[str], name: str, properties=(), forbidden=()) ->
         for node in ast.walk(part):
             for used in _names(node):
                 got = f"{used} in line {node.lineno}{_elsewhere(part, name)}"
-                if used in forbidden:
-                    return _differs(f"no {used}", got)
-                if counted and used in THREADS:
-                    return _differs("no other thread or process", got, UNSEEN)
+                plain = used if isinstance(node, ast.Name) else used.strip("_")  # torch._softmax is the softmax, too
+                if found := next((name for name in (used, plain) if name in forbidden), ""):
+                    return _differs(f"no {found}", got)
+                if counted and used in UNCOUNTED:
+                    return _differs(COUNTED_ONLY, got, UNSEEN)
     return None
 
 
@@ -100,6 +119,27 @@ def _elsewhere(part, name):
     return f" of {part.name}" if getattr(part, "name", name) != name else ""
 
 
+def _imported(part):
+    """The modules, each by the first part of its name, that an import takes something from."""
+    if isinstance(part, ast.Import):
+        return [alias.name.split(".")[0] for alias in part.names]
+    return [part.module.split(".")[0]] if isinstance(part, ast.ImportFrom) and part.module and not part.level else []
+
+
+def _unread(cells):
+    """Whether a module is neither installed nor among those that were handed in: its text stands nowhere."""
+    handed_in = {word for text in cells if (path := _path(text)) for word in path.split("/")}
+    return lambda module: module not in handed_in and not _installed(module)
+
+
+@functools.lru_cache(maxsize=1024)
+def _installed(module):
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ValueError:  # __main__, which has none
+        return True
+
+
 def _trees(cells):
     """(name of the module that the cell writes or "", its tree) of each cell that can be read."""
     for text in cells:
@@ -117,7 +157,12 @@ _kept_tree = functools.lru_cache(maxsize=128)(draft.syntax)  # the cells of a no
 
 def _written(text):
     """The name of the module that a cell writes, or ""."""
-    found = re.match(r"%%(?:write)?file\s+(?:-a\s+)?(?:\S*/)?(\w+)\.py\s", text)
+    return _path(text).rpartition("/")[2]
+
+
+def _path(text):
+    """The path of the module that a cell writes, without its ending, or ""."""
+    found = re.match(r"%%(?:write)?file\s+(?:-a\s+)?((?:\S*/)?\w+)\.py\s", text)
     return found[1] if found else ""
 
 
@@ -145,9 +190,13 @@ class _Code:
 
     @functools.cached_property
     def modules(self):
-        """name: module, of the modules that are imported under a name of their own."""
+        """name: module, of the modules that have a name, by an import or by `name = __import__("module")`."""
         imported = (alias for part in self.parts if isinstance(part, ast.Import) for alias in part.names)
-        return {alias.asname: alias.name for alias in imported if alias.asname}
+        named = {"__builtins__": "builtins"} | {alias.asname or alias.name: alias.name for alias in imported}
+        for part in self.parts:
+            if isinstance(part, ast.Assign) and (module := _module(part.value, named)):
+                named |= {target.id: module for target in part.targets if isinstance(target, ast.Name)}
+        return named
 
 
 def _reached(trees, name):
@@ -299,6 +348,8 @@ def _loop(part, code):
     for node in ast.walk(part):
         if type(node) in LOOPS:
             return _differs(NO_LOOP, f"{LOOPS[type(node)]} in line {node.lineno}", AT_ONCE)
+        if isinstance(node, FUNCTIONS[:2]) and node.name in LOOP_METHODS:
+            return _differs(NO_LOOP, f"{node.name}() in line {node.lineno}", AT_ONCE)
         for name, instead in _called_again(node, outside, code.modules):
             return _differs(instead, f"{name}() in line {node.lineno}", AT_ONCE)
     return None
@@ -306,21 +357,38 @@ def _loop(part, code):
 
 def _called_again(node, outside, modules):
     """(what a node mentions, what is asked for instead) of all that calls a function for each element, or copies them."""
-    if isinstance(node, ast.Name) and node.id in LOOP_BUILTINS and node.id in outside:
-        yield node.id, LOOP_BUILTINS[node.id]
-    for name in _names(node) if isinstance(node, (ast.Attribute, ast.Call)) else ():
-        if name in LOOP_ATTRIBUTES:
-            yield f".{name}", LOOP_ATTRIBUTES[name]
-    if isinstance(node, ast.Attribute):
-        owner = getattr(node.value, "id", "")
-        names, module = [node.attr], modules.get(owner, owner)
+    names, known = (), {}
+    if isinstance(node, ast.Name):
+        names, known = {node.id} & outside, LOOP_BUILTINS
+    elif isinstance(node, ast.Attribute):
+        names, known = (node.attr,), LOOP_MODULES.get(_module(node.value, modules), {})
     elif isinstance(node, ast.ImportFrom):
-        names, module = [alias.name for alias in node.names], node.module
+        names, known = [alias.name for alias in node.names], LOOP_MODULES.get(node.module, {})
+    elif isinstance(node, ast.Call):
+        names, known = (_called_by(node),), CALLERS
+    elif isinstance(node, ast.Constant):  # getattr(builtins, "map")
+        names, known = _names(node), LOOP_BUILTINS
+    yield from ((name, known[name]) for name in names if name in known)
+    if isinstance(node, (ast.Attribute, ast.Constant, ast.MatchClass)):
+        yield from ((f".{name}", LOOP_ATTRIBUTES[name]) for name in _names(node) if name in LOOP_ATTRIBUTES)
+
+
+def _called_by(call):
+    """What of Python's own calls a function again and again in this call: one that orders by a key, iter() to a last value."""
+    name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+    by_key = any(given.arg == "key" for given in call.keywords)
+    return name if by_key or (name == "iter" and len(call.args) == 2) else ""
+
+
+def _module(owner, modules):
+    """The module of LOOP_MODULES that an expression says, or "": by a name of it, or as __import__ and sys.modules take it."""
+    if isinstance(owner, ast.Name):
+        said = modules.get(owner.id, "")
+    elif isinstance(owner, ast.Call):
+        said = getattr(owner.args[0], "value", "") if owner.args else ""
     else:
-        return
-    for name in names:
-        if name in LOOP_MODULES.get(module, ()):
-            yield name, LOOP_BUILTINS.get(name, NO_CALLS)
+        said = getattr(getattr(owner, "slice", None), "value", "")
+    return said if isinstance(said, str) and said in LOOP_MODULES else ""
 
 
 def _recursion(part, mentions):
@@ -334,10 +402,21 @@ def _recursion(part, mentions):
                 if other not in seen:
                     seen.add(other)
                     waiting.append(other)
-    for method in ast.walk(part):
-        if isinstance(method, FUNCTIONS[:2]) and any(_own_attribute(node) == method.name for node in ast.walk(method)):
-            return _differs(NO_LOOP, f"a function that calls itself in line {method.lineno}", AT_ONCE)
+    for function in ast.walk(part):
+        if isinstance(function, FUNCTIONS) and any(_comes_back(node, function) for node in ast.walk(function)):
+            return _differs(NO_LOOP, f"a function that calls itself in line {function.lineno}", AT_ONCE)
     return None
+
+
+def _comes_back(node, function):
+    """Whether a node calls the method that it stands in, or gives a function to that function itself: `go(go, n)`."""
+    name = getattr(function, "name", "")
+    if name and _own_attribute(node) == name:
+        return True
+    called = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+    if called == "self":
+        return name in ("__call__", "forward")
+    return bool(called) and any(getattr(given, "id", "") == called for given in node.args)
 
 
 def _own_attribute(node):
@@ -346,14 +425,19 @@ def _own_attribute(node):
 
 
 def _names(node):
-    """What a node mentions by name."""
+    """What a node mentions: by name, or by a text that is nothing but a name, as getattr and __import__ take it."""
     if isinstance(node, ast.Name):
         return (node.id,)
     if isinstance(node, ast.Attribute):
-        return (node.attr,)
-    if isinstance(node, ast.Call) and {*_names(node.func)} & {*BY_TEXT}:
-        return tuple(given.value for given in node.args if isinstance(getattr(given, "value", None), str))
+        return (node.attr, f"{getattr(node.value, 'id', '')}.{node.attr}")
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        parts = node.value.split(".")
+        return tuple(parts) if all(map(str.isidentifier, parts)) else ()
+    if isinstance(node, ast.MatchClass):
+        return tuple(node.kwd_attrs)
     if isinstance(node, (ast.Import, ast.ImportFrom)):
-        modules = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
-        return tuple(part for module in modules for part in module.split("."))
+        module = getattr(node, "module", None)
+        modules = [f"{module}.{alias.name}" if module else alias.name for alias in node.names]
+        dotted = [whole.split(".") for whole in modules]
+        return tuple(name for parts in dotted for name in (*parts, ".".join(parts[:2])))
     return ()

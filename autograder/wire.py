@@ -89,8 +89,11 @@ def cases(question: bytes) -> list[tuple]:
 
 
 def without_times(answer: bytes) -> bytes:
-    """The same answer with every duration 0 and no address, so that equal behaviour gives equal bytes."""
+    """The same answer with every duration 0, no address, and NaN without a sign, so that equal behaviour gives equal bytes."""
     meta, tensors = probe.unpack(answer)
+    for t in tensors.values():
+        if t.is_floating_point():
+            t[t != t] = float("nan")  # which sign it has differs from processor to processor
     seen = [{**case, "seconds": 0.0} for case in meta["seen"]]
     return probe.packed(tensors, ADDRESS.sub("", json.dumps({"seen": seen})))
 

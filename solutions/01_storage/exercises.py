@@ -1945,6 +1945,10 @@ def _(rng):
     yield ["a @ b", "a @ b.t()"], {"a": rng.normal(2, 2), "b": rng.normal(2, 2)}, 2, 0.05
     yield ["torch.exp(y)"], {"y": rng.normal(4)}, 2, 0.5
     yield [], {}, 1, 0.1
+    for _ in range(4):
+        statements = [rng.choice(["x * k", "x + x", "(x - k).abs()", "x.sum() / k"]) for _ in range(rng.integer(1, 3))]
+        values = {"x": rng.normal(rng.integer(1, 4)), "k": rng.integer(2, 9)}
+        yield statements, values, rng.integer(1, 3), rng.integer(1, 12) / 20
 
 
 @fair_timings.wrong(

@@ -686,6 +686,7 @@ def _(a, i):
     concepts=["L-18", "L-20"],
     needs=["keep_row"],
     properties=[op_budget(0)],
+    forbidden=["torch"],
     visible=9,
     hints=[
         "Walk through the index from left to right, with the sizes of shape at your side. For each kind of item "
@@ -736,6 +737,8 @@ def _(rng):
     yield (2, 3, 4), ([0], Ellipsis, [0, 1, 2])
     yield (2, 3), (Ellipsis, slice(None), slice(None))
     yield (4, 3), ([False, False, False, False],)
+    yield (4, 3), ([False, False, False, False], [1])  # lengths 0 and 1: nothing is picked
+    yield (3, 4), (slice(None), [])
     for _ in range(24):
         shape = tuple(rng.integer(2, 5) for _ in range(rng.integer(1, 4)))
         yield shape, _legal_index(rng, shape)

@@ -605,7 +605,6 @@ def _(x, b):
     properties=[gradient, finite_gradient, no_loops],
     forbidden=[
         "sigmoid",
-        "sigmoid_",
         "Sigmoid",
         "logsigmoid",
         "LogSigmoid",
@@ -618,6 +617,11 @@ def _(x, b):
         "silu",
         "logaddexp",
         "logit",
+        "glu",
+        "GLU",
+        "Bernoulli",
+        "SigmoidTransform",
+        "special_expit",
     ],
     visible=8,
     hints=[
@@ -788,7 +792,10 @@ def _(x):
 
 # ---- 3.6 ------------------------------------------------------------------------------------------------------------
 
-SOFTMAXES = ("softmax", "Softmax", "log_softmax", "LogSoftmax", "softmin", "Softmin", "gumbel_softmax")
+SOFTMAXES = (
+    "softmax", "Softmax", "log_softmax", "LogSoftmax", "softmin", "Softmin", "gumbel_softmax", "Categorical",
+    "OneHotCategorical",
+)  # fmt: skip
 
 
 @exercise(
@@ -1135,7 +1142,6 @@ def _(x, which):
     properties=[gradient, device_agnostic],
     forbidden=[
         "relu",
-        "relu_",
         "ReLU",
         "relu6",
         "ReLU6",
@@ -2022,7 +2028,18 @@ def _(x, what, values):
     needs=["my_softmax"],
     gradient=True,
     properties=[gradient, no_loops, device_agnostic],
-    forbidden=["log_softmax", "LogSoftmax", "cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"],
+    forbidden=[
+        "log_softmax",
+        "LogSoftmax",
+        "cross_entropy",
+        "cross_entropy_loss",
+        "CrossEntropyLoss",
+        "nll_loss",
+        "nll_loss_nd",
+        "NLLLoss",
+        "Categorical",
+        "OneHotCategorical",
+    ],
     tolerance=NEAR,
     visible=6,
     hints=[

@@ -7,6 +7,9 @@ import torch
 from autograder.exercises import exercise, prediction
 from autograder.properties import gradient, no_warnings
 
+# What finds a derivative by itself.
+AUTOGRAD = ("backward", "autograd", "torch.func", "functorch", "vjp", "jvp", "jacrev", "jacfwd")
+
 # ---- 4.1 ------------------------------------------------------------------------------------------------------------
 
 
@@ -157,7 +160,7 @@ def _(f, x, h):
     concepts=["L-37"],
     properties=[gradient],
     gradient=True,
-    forbidden=["backward", "autograd"],
+    forbidden=AUTOGRAD,
     visible=8,
     hints=[
         "Four rules, four lines. Which of the four functions is its own derivative, and which one turns into another of "
@@ -438,7 +441,7 @@ def _(x):
     stars=2,
     concepts=["L-39", "L-41", "L-42"],
     needs=["forward_pass"],
-    forbidden=["backward", "autograd", "requires_grad_", "enable_grad", "vjp", "jvp", "jacrev", "jacfwd"],
+    forbidden=[*AUTOGRAD, "requires_grad_", "enable_grad"],
     visible=5,
     hints=[
         "Start at the end: how does k = sin(h) move when h moves? Then go one operation back at a time, and multiply "
@@ -2498,14 +2501,14 @@ def _(result, gradients):
 
 @vanishing_layer.cases
 def _(rng):
-    def network(*sizes, steps=2, first=None, width=3):
+    def network(*sizes, steps=2, first=None, width=3, name="layer"):
         """Gradients of these sizes at the last step, and of the sizes `first` before it."""
         layers = {}
         for n, size in enumerate(sizes):
             rows = rng.normal(steps, width)
             rows = rows / rows.norm(dim=1, keepdim=True)
             wanted = [size if first is None else first[n]] * (steps - 1) + [size]
-            layers[f"layer{n + 1}"] = rows * torch.tensor(wanted)[:, None]
+            layers[f"{name}{n + 1}"] = rows * torch.tensor(wanted)[:, None]
         return (layers,)
 
     yield network(1e-3, 0.5, 1.0)
@@ -2521,8 +2524,9 @@ def _(rng):
     for _ in range(5):
         sizes = [1.0]
         for _ in range(rng.integer(2, 4)):
-            sizes.insert(0, sizes[0] * rng.choice([2.0, 0.5, 0.2, 1e-3, 1e-4]))
-        yield network(*sizes, steps=rng.integer(1, 2))
+            sizes.insert(0, sizes[0] * rng.choice([2.0, 0.5, 1 / 70, 1 / 140, 1e-4]))
+        yield network(*sizes, steps=rng.integer(1, 2), name=rng.choice(["layer", "conv", "block."]))
+    yield network(1 / 120, 1.0, 1 / 80, 1.0, name="encoder/")
 
 
 @vanishing_layer.wrong(

@@ -8,7 +8,10 @@ from autograder.exercises import exercise, prediction
 from autograder.properties import copy_budget, never_calls, no_loops, op_budget
 from maskedtensor_ref import masked_tensor
 
-SPARSE_MAKERS = ("to_sparse", "to_sparse_coo", "to_sparse_csr", "sparse_coo_tensor", "sparse_csr_tensor", "coalesce")
+SPARSE_MAKERS = (
+    "to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc", "sparse_coo_tensor",
+    "sparse_csr_tensor", "coalesce",
+)  # fmt: skip
 ROOM = 32 << 10  # bytes: a vector or two beside the entries, and no matrix of the large cases
 INF, NAN = float("inf"), float("nan")
 
@@ -1955,7 +1958,7 @@ def _(m, layout):
     concepts=["A-09"],
     needs=["layout_bytes"],
     properties=[no_loops],
-    forbidden=(*SPARSE_MAKERS, "to_sparse_bsr"),
+    forbidden=SPARSE_MAKERS,
     visible=7,
     hints=[
         "Cut the matrix into tiles of block × block. A tile is stored whole as soon as one number in it is not zero. How "

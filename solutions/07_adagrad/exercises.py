@@ -9,6 +9,7 @@ from autograder.properties import copy_budget, device_agnostic, never_calls, no_
 from maskedtensor_ref import masked_tensor
 
 TOL = (1e-5, 1e-6)  # two orders of the same float32 operations differ by less
+OPTIMISERS = ("Adagrad", "adagrad", "fused_adagrad")  # the step as torch has it
 POISON = (float("nan"), float("inf"), 1e30)  # what may stand where nothing is specified
 
 
@@ -63,6 +64,7 @@ def drawn(rng, shape, entries, hybrid=False, dtype=torch.float32):
     stars=1,
     concepts=["A-04"],
     properties=[device_agnostic, no_loops],
+    forbidden=OPTIMISERS,
     visible=6,
     tolerance=TOL,
     hints=[
@@ -462,7 +464,7 @@ def _(kind, n):
     concepts=["A-05", "A-07"],
     needs=["dense_step", "show_and_fix"],
     properties=[never_calls("to_dense", "to_sparse"), copy_budget(1024), no_loops],
-    forbidden=["_indices", "_values", "Adagrad"],  # to_dense is seen when it is called
+    forbidden=["_indices", "_values", *OPTIMISERS],  # to_dense is seen when it is called
     visible=7,
     tolerance=TOL,
     hints=[
@@ -1305,7 +1307,7 @@ def _(param, state_sum, values, mask, lr, eps):
     concepts=["A-09"],
     needs=["dense_step", "sparse_step"],
     properties=[never_calls("to_dense"), copy_budget(2048), no_loops],
-    forbidden=["_indices", "_values", "Adagrad"],  # to_dense is seen when it is called
+    forbidden=["_indices", "_values", *OPTIMISERS],  # to_dense is seen when it is called
     visible=8,
     tolerance=TOL,
     hints=[

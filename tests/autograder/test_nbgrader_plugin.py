@@ -1,17 +1,20 @@
 """Stock nbgrader with the course's configuration: its own commands give what the autograder gives."""
 
 import csv
+import html
 import json
 import os
 import shutil
 import subprocess
 import sys
+import time
 import warnings
 from html.parser import HTMLParser
 from pathlib import Path
 
 import nbformat
 import pytest
+from nbconvert.filters import ansi2html
 from nbconvert.filters.markdown_mistune import markdown2html_mistune
 from nbgrader.api import Gradebook
 from nbgrader.apps import NbGraderAPI
@@ -20,7 +23,7 @@ from sqlalchemy.exc import SAWarning
 
 from autograder import nbgrader_plugin, notebooks
 from autograder.exercises import load_lecture
-from autograder.nbgrader_plugin import DropUnusableMetadata, as_markdown, harmless_markdown
+from autograder.nbgrader_plugin import DropUnusableMetadata, as_markdown, harmless_markdown, quick_ansi2html
 from autograder.release import course_config, release
 from autograder.settings import load_settings
 
@@ -357,6 +360,34 @@ def test_a_feedback_page_fetches_nothing_but_mathjax(stock):
         for part in policy.values()
         for source in part.split()
     )
+
+
+@pytest.mark.parametrize("unit", ["\\begin{a}", "[", "[a](", "\\\\[", "`a", "*a ", "> ", "- ", "<a ", "$a"])
+def test_a_text_that_is_made_to_be_long_to_read_is_shown_without_being_read_for_long(unit):
+    started = time.process_time()
+    for length in (9_000, 2_000_000):
+        text = unit * (length // len(unit))
+        shown = html.unescape(harmless_markdown({"cell": {}}, text))
+        assert length < 10_000 or text in shown
+    cells = [nbformat.v4.new_markdown_cell(text[:9_000])] * 100
+    for cell in cells:
+        harmless_markdown({"cell": cell, "nb": {"cells": cells}}, cell.source)
+    assert time.process_time() - started < 20  # seconds; it was minutes
+
+
+LONG_CODES = {"many zeros": ";" * 1_000_000 + "m", "one number": "9" * 1_000_000, "many codes": "1ma\x1b[" * 300_000}
+
+
+@pytest.mark.parametrize("name", LONG_CODES)
+def test_colours_that_are_made_to_be_long_to_read_are_not_read_for_long(name):
+    started = time.process_time()
+    assert quick_ansi2html(f"text \x1b[{LONG_CODES[name]}").startswith("text ")
+    assert time.process_time() - started < 10  # seconds; it was minutes
+
+
+def test_colours_of_an_output_are_shown():
+    text = "\x1b[31mred\x1b[0m \x1b[2Kplain \x1b[38;5;196mmore & more\x1b[m"
+    assert quick_ansi2html(text) == ansi2html(text) and "ansi-red-fg" in quick_ansi2html(text)
 
 
 @pytest.mark.parametrize("attachments", [{}, {"a.png": {}}, {"a.png": {"text/html": "x"}}])

@@ -100,6 +100,28 @@ def test_a_long_or_deep_answer_is_read_to_its_end(term):
         ("def f(x):\n    return builtins.map(abs, x)", ["import builtins"], "map()"),
         ("from builtins import map as m\ndef f(x):\n    return m(abs, x)", [], "map()"),
         ("import mine as m\nf = m.g", ["%%writefile sub/mine.py\ndef g(x):\n    for v in x: pass"], "a for loop"),
+        ("def f(x):\n    return torch.Tensor.__dict__['tolist'](x)", [], ".tolist()"),
+        ("g = getattr\ndef f(x):\n    return g(x, 'tolist')()", [], ".tolist()"),
+        ("def f(x):\n    match x:\n        case torch.Tensor(tolist=rows):\n            return rows()", [], ".tolist()"),
+        ("def f(x):\n    return vars(torch)['sparse_csr_tensor'](x)", [], "sparse_csr_tensor"),
+        ("def f(x):\n    return x._sparse_csr_tensor()", [], "_sparse_csr_tensor"),
+        ("def f(x):\n    return getattr(builtins, 'map')(abs, x)", ["import builtins"], "map()"),
+        ("def f(x):\n    return __import__('functools').reduce(torch.add, x)", [], "reduce()"),
+        ("ft = importlib.import_module('functools')\ndef f(x):\n    return ft.reduce(torch.add, x)", [], "reduce()"),
+        ("def f(x):\n    return sys.modules['itertools'].starmap(torch.add, x)", ["import sys"], "starmap()"),
+        ("def f(x):\n    return pool.map(abs, x)", ["pool = ThreadPoolExecutor(1)"], ".map()"),
+        ("def f(x):\n    return np.asarray(x)", ["import numpy as np"], "asarray()"),
+        ("def f(x):\n    return max(x, key=abs)", [], "max()"),
+        ("def f(x):\n    return list(iter(x.step, 0))", [], "iter()"),
+        ("def f(x):\n    return re.sub('a', x.step, 'a' * len(x))", ["import re"], "sub()"),
+        ("def f(x):\n    return list(DataLoader(x))", ["from torch.utils.data import DataLoader"], "DataLoader()"),
+        ("def f(x):\n    return list(Walk(x))", ["class Walk:\n    def __next__(self): return 1"], "__next__()"),
+        ("def f(x):\n    def go(me, n):\n        return me(me, n - 1)\n    return go(go, 3)", [], ITSELF),
+        ("def f(x):\n    return Sum()(x)", ["class Sum:\n    def __call__(self, x): return x[0] + self(x[1:])"], ITSELF),
+        ("def f(x):\n    return helper(x)", ["helper = get_ipython().user_ns['hidden']"], "get_ipython()"),
+        ("def f(x):\n    return types.FunctionType(compile('x', 'x', 'eval'), {})()", [], "compile()"),
+        ("def f(x):\n    return unit.f(x)", ["unit = torch.jit.CompilationUnit('...')"], ".CompilationUnit()"),
+        ("import written_by_a_cell\ndef f(x):\n    return written_by_a_cell.f(x)", [], "written_by_a_cell, which was not handed in"),
     ],
 )  # fmt: skip
 def test_a_rule_is_not_evaded_by_where_or_how_something_is_written(answer, cells, construct):
@@ -123,6 +145,12 @@ def test_a_rule_is_not_evaded_by_where_or_how_something_is_written(answer, cells
         ("def f(x):\n    map = x > 0\n    return x[map]", []),
         ("def filter(x, mask):\n    return x[mask]\ndef f(x):\n    return filter(x, x > 0)", []),
         ("rest = ''\na, b = !ls\nfiles[0]=!ls\ndef f(x):\n    return x", []),
+        ("def f(x):\n    'tolist() and numpy are for later. torch.sparse_csr_tensor, too.'\n    return x * np.pi", ["import numpy as np"]),
+        ("import written_by_a_cell\ndef f(x):\n    return x", []),
+        ("from pack.mine import g\ndef f(x):\n    return g(x)", ["%%writefile pack/mine.py\ndef g(x): return x"]),
+        ("def f(x):\n    return model(x)", ["class Net(nn.Module):\n    def forward(self, x): return x\nmodel = Net().eval()"]),
+        ("def f(x):\n    return compile(x)", ["from torch import compile"]),
+        ("def f(x):\n    re, im = x.real, x.imag\n    return re.sub(im)", []),
     ],
 )  # fmt: skip
 def test_what_stands_beside_an_answer_breaks_no_rule_of_it(answer, cells):
@@ -153,6 +181,15 @@ def test_an_answer_is_defined_where_its_definition_can_be_read(cell, readable):
         (["from concurrent.futures import ThreadPoolExecutor as P", "def f(x):\n    return P(1)"], "concurrent"),
         (["import os\ndef helper():\n    return os.fork()", "def f(x):\n    return helper()"], "fork"),
         (["import threading\nt = threading.Thread()", "def f(x):\n    return x"], None),
+        (["def f(x):\n    with torch._C._DisableTorchDispatch():\n        return x.clone()"], "_C"),
+        (
+            [
+                "from torch.utils._python_dispatch import _disable_current_modes as off",
+                "def f(x):\n    with off(): return x",
+            ],
+            "_python_dispatch",
+        ),
+        (["def f(x):\n    return __import__('torch._subclasses', fromlist=['x'])"], "_subclasses"),
     ],
 )
 def test_where_operations_are_counted_no_thread_may_do_them(cells, used):

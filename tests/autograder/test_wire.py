@@ -236,6 +236,14 @@ def test_equal_behaviour_gives_equal_bytes():
     assert once == again
 
 
+def test_the_sign_of_nan_is_no_difference():
+    question = wire.pack_question([(BASE,)], ["x"])
+    signed = [torch.tensor(float("nan")).copysign(torch.tensor(sign)) for sign in (0.0, -0.0)]
+    answers = [probe.answer(lambda x, t=t: torch.stack([t, x.flatten()[0].float()]), question) for t in signed]
+    once, again = map(wire.without_times, answers)
+    assert once == again and answers[0] != answers[1]
+
+
 # ---- hostile answers ------------------------------------------------------------------------------------------------
 
 PLAIN = {
