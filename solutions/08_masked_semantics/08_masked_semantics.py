@@ -592,7 +592,8 @@ def support(operation, data, mask):
     operation is a function of one MaskedTensor, of either package, and returns one; data is a float tensor, mask a bool
     tensor of its shape. "raises": with torch.masked.masked_tensor(data, mask) it raises an exception, of whatever kind.
     "agrees": it returns the dtype, the shape and the mask that it returns for our masked_tensor, and close values where
-    the mask is True; NaN is close to NaN there. Otherwise "differs".
+    the mask is True; NaN is close to NaN there. Otherwise "differs". (The check tells an operation by its name and its
+    further arguments, in which "m" stands for the MaskedTensor itself.)
     """
     ### BEGIN SOLUTION
     try:

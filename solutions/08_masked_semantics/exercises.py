@@ -1284,7 +1284,7 @@ def _(reduction, dtype):
     concepts=["V-05", "O-19"],
     needs=["identity"],
     properties=[op_budget(30), device_agnostic],
-    forbidden=["masked", "masked_tensor", "as_masked_tensor", "MaskedTensor", "maskedtensor_ref"],
+    forbidden=["masked_tensor", "as_masked_tensor", "MaskedTensor"],
     visible=13,
     hints=[
         "Fill with the identity, in the dtype of x, and take the ordinary maximum. What is defined the mask alone says: "
@@ -1361,12 +1361,12 @@ def _(x, mask, dim, keepdim):
 
 @masked_amax.wrong(
     "M22",
-    "What lies under the mask has won: the mask was not used for the values, or only multiplied by, and 0 times NaN is "
-    "NaN. Choose with torch.where.",
+    "Multiplying by the mask does not hide: 0 times NaN is NaN, and where nothing but negative numbers count the 0 wins. "
+    "Choose with torch.where.",
 )
 def _(x, mask, dim, keepdim):
     dims = tuple(range(x.dim())) if dim is None else dim
-    return x.amax(dims, keepdim), mask.any(dims, keepdim)
+    return (x * mask).amax(dims, keepdim), mask.any(dims, keepdim)
 
 
 @masked_amax.wrong(
@@ -1565,6 +1565,19 @@ def _(x, mask, dim, keepdim):
     low = float("-inf") if x.is_floating_point() else 0 if x.dtype == torch.bool else torch.iinfo(x.dtype).min
     dims = tuple(range(x.dim())) if dim is None else dim
     return torch.where(mask, x, low).amax(dims, keepdim), mask.any(dims, keepdim)
+
+
+@masked_amax.wrong(
+    "X-8.6-13",
+    "torch.masked.amax does most of it, and refuses bool and dimensions of length 0. Those are the cases in which the "
+    "identity has to be put in by you.",
+)
+def _(x, mask, dim, keepdim):
+    import torch
+    import torch.masked
+
+    dims = tuple(range(x.dim())) if dim is None else dim
+    return torch.masked.amax(x, dim, keepdim=keepdim, mask=mask), mask.any(dims, keepdim)
 
 
 @masked_amax.right
@@ -2382,7 +2395,12 @@ def _(result, actual, expected, rtol, atol):
 
     text = result.get("raised") if isinstance(result, dict) else None
     if not isinstance(text, str):
-        return {"the two are": "let through", "the message begins with": "", "its place": "", "it says both": True}
+        return {
+            "the two are": "let through",
+            "the message begins with": "",
+            "the first place in the message, as a list": "",
+            "the message holds what both have": True,
+        }
     word = (re.findall(r"[a-z]+", text.lower()) or [""])[0].removesuffix("s")
     place = re.search(r"\[\d*(?:, \d+)*\]", text) if word in ("mask", "value") else None
     both = True
@@ -2390,7 +2408,10 @@ def _(result, actual, expected, rtol, atol):
         said = [str(getattr(t, word)) for t in (actual, expected)]
         both = all(s.removeprefix("torch.").removeprefix("Size(").rstrip(")").strip("[]") in text for s in said)
     told = {"the two are": "found to differ", "the message begins with": word}
-    return told | {"its place": place[0] if place else "none", "it says both": both}
+    return told | {
+        "the first place in the message, as a list": place[0] if place else "none",
+        "the message holds what both have": both,
+    }
 
 
 def coo(indices, values, mask, shape):
@@ -2504,8 +2525,8 @@ def _(actual, expected, rtol, atol):
 
 @assert_masked_close.wrong(
     "M29",
-    "A plain tensor was let through, or ended in an AttributeError. It counts everywhere and knows nothing of holes: say "
-    '"type" first, for both operands.',
+    "A plain tensor was let through. It counts everywhere and knows nothing of holes, which is another statement than a "
+    'MaskedTensor makes: say "type" first, for both operands.',
 )
 def _(actual, expected, rtol, atol):
     import torch
@@ -2720,6 +2741,55 @@ def _(actual, expected, rtol, atol):
     assert len(apart) == 0, f"mask: first differs at {apart[0].tolist()}"
     close = torch.isclose(actual.get_data(), expected.get_data(), rtol=rtol, atol=atol, equal_nan=True)
     far = (actual.get_mask() & ~close).nonzero()
+    assert len(far) == 0, f"values: first differ at {far[0].tolist()}"
+
+
+@assert_masked_close.wrong(
+    "X-8.9-12",
+    "torch.testing.assert_close looks at no mask. It lets a plain tensor pass for a masked one, and where it does find "
+    "something, its message does not begin with what differs. Write the six questions down.",
+)
+def _(actual, expected, rtol, atol):
+    import torch
+
+    torch.testing.assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=True)
+
+
+@assert_masked_close.wrong(
+    "X-8.9-13",
+    'The word is there; what the two have is not. "dtype" alone sends the reader to a debugger: put that of both into the '
+    "message.",
+)
+def _(actual, expected, rtol, atol):
+    import torch
+
+    from maskedtensor_ref import is_masked_tensor
+
+    assert is_masked_tensor(actual) and is_masked_tensor(expected), "type: two MaskedTensors are needed"
+    for word in ("shape", "dtype", "layout"):
+        assert getattr(actual, word) == getattr(expected, word), f"{word} differs"
+    (x, m), (y, k) = ((t.get_data(), t.get_mask()) for t in (actual.to_dense(), expected.to_dense()))
+    apart = (m != k).nonzero()
+    assert len(apart) == 0, f"mask: first differs at {apart[0].tolist()}"
+    far = (m & ~torch.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True)).nonzero()
+    assert len(far) == 0, f"values: first differ at {far[0].tolist()}"
+
+
+@assert_masked_close.wrong(
+    "X-8.9-14",
+    "A plain tensor ended in an AttributeError: it has no get_mask(). Whether both are MaskedTensors is the first question "
+    "to ask, with is_masked_tensor.",
+)
+def _(actual, expected, rtol, atol):
+    import torch
+
+    for word in ("shape", "dtype", "layout"):
+        one, other = getattr(actual, word), getattr(expected, word)
+        assert one == other, f"{word}: {one} came, {other} was expected"
+    apart = (actual.to_dense().get_mask() != expected.to_dense().get_mask()).nonzero()
+    assert len(apart) == 0, f"mask: first differs at {apart[0].tolist()}"
+    x, y, m = actual.to_dense().get_data(), expected.to_dense().get_data(), actual.to_dense().get_mask()
+    far = (m & ~torch.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True)).nonzero()
     assert len(far) == 0, f"values: first differ at {far[0].tolist()}"
 
 
