@@ -538,11 +538,14 @@ def masked_amax(x, mask, dim, keepdim):
     have length 0. A NaN that counts makes its maximum NaN.
     """
     ### BEGIN SOLUTION
-    low = identity("amax", x.dtype).to(x.device)
+    if x.dtype == torch.bool:
+        low = False
+    else:
+        low = float("-inf") if x.is_floating_point() else torch.iinfo(x.dtype).min
     dims = range(x.dim()) if dim is None else [dim] if isinstance(dim, int) else dim
     values, defined = torch.where(mask, x, low), mask
     for d in sorted((d % x.dim() for d in dims), reverse=True):  # from the last one on: the others keep their numbers
-        one_more = low.expand([1 if k == d else n for k, n in enumerate(values.shape)])
+        one_more = torch.full([1 if k == d else n for k, n in enumerate(values.shape)], low, dtype=x.dtype, device=x.device)
         values = torch.cat([values, one_more], d).amax(d, keepdim)
         defined = defined.any(d, keepdim)
     return values, defined
@@ -579,8 +582,8 @@ print("yours:", masked_amax(nothing, nothing > 0, 1, False))
 #
 # **Rule.** "It ran" is not "it works".
 #
-# (The objective is number 5.) Masks are compared as they are, values only where the mask is True, and the dtype belongs
-# to the answer.
+# Write the probe (objective 5). Masks are compared as they are, values only where the mask is True, and the dtype belongs to
+# the answer.
 #
 # {{card support}}
 
