@@ -15,6 +15,7 @@ from lecture_pictures.controls import (
     explore_mask,
     explore_strides,
 )
+from lecture_pictures.conventions import mask_conventions
 from lecture_pictures.figure import show_figure
 from lecture_pictures.graph import grad_fn_graph, graph_picture
 from lecture_pictures.hierarchy import memory_hierarchy
@@ -22,6 +23,7 @@ from lecture_pictures.indexing import index_overlay
 from lecture_pictures.masks import mask_grid
 from lecture_pictures.notation import DrawingError
 from lecture_pictures.picture import Picture, stacked
+from lecture_pictures.policies import policy_grid
 from lecture_pictures.ruler import memory_ruler
 from lecture_pictures.sparsity import sparse_layouts
 from lecture_pictures.strides import stride_view
@@ -45,9 +47,11 @@ __all__ = [
     "grad_fn_graph",
     "graph_picture",
     "index_overlay",
+    "mask_conventions",
     "mask_grid",
     "memory_hierarchy",
     "memory_ruler",
+    "policy_grid",
     "show_figure",
     "sparse_layouts",
     "stacked",

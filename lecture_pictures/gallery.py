@@ -8,10 +8,12 @@ from lecture_pictures.activation import activation
 from lecture_pictures.adagrad import adagrad_row_map
 from lecture_pictures.broadcast import broadcast
 from lecture_pictures.chain import chain_step
+from lecture_pictures.conventions import mask_conventions
 from lecture_pictures.graph import grad_fn_graph, graph_picture
 from lecture_pictures.hierarchy import memory_hierarchy
 from lecture_pictures.indexing import index_overlay
 from lecture_pictures.masks import mask_grid
+from lecture_pictures.policies import policy_grid
 from lecture_pictures.ruler import memory_ruler
 from lecture_pictures.sparsity import sparse_layouts
 from lecture_pictures.strides import stride_view
@@ -58,6 +60,8 @@ def examples():
         "Chain rule": [chain_step(step) for step in (0, 2, 5, 7)],
         "Graphs": _graphs(),
         "Masks": _masks(),
+        "Mask conventions": [mask_conventions(torch.tensor([True, True, False, True]))],
+        "Policies": _policies(),
         "Sparse layouts": _layouts(),
         "Adagrad": _adagrad(),
     }
@@ -102,6 +106,17 @@ def _masks():
         mask_grid(data, mask),
         mask_grid(data, mask, True, mean, called="mean"),
         mask_grid(data.nan_to_num(), mask, True, leaky, called="leaky"),
+    ]
+
+
+def _policies():
+    some, others = torch.tensor([True, True, False]), torch.tensor([True, False, False])
+    one, two = torch.tensor([1.0, 2.0, float("nan")]), torch.tensor([10.0, 20.0, 30.0])
+    wide = torch.tensor([[True, False, True], [False, True, True]])
+    return [
+        policy_grid(one, some, two, others),
+        policy_grid(two, some, one.nan_to_num(), some, "*"),
+        policy_grid(torch.arange(6).view(2, 3), wide, torch.arange(3), some, "-", names=("x", "y")),
     ]
 
 

@@ -57,7 +57,7 @@ def mask_grid(data, mask, poison=False, function=None, name="x", called="f"):
     Raises:
         DrawingError: the mask is not a bool tensor of the same shape, or something cannot be drawn.
     """
-    data, mask = drawable(data, name, MOST, ndim=3), _mask_of(mask, data, name)
+    data, mask = drawable(data, name, MOST, ndim=3), mask_of(mask, data, name)
     shown = poisoned(data, mask) if poison else data
     labels = labels_of(shown)
     counts = {i: bool(v) for i, v in zip(labels, mask.flatten().tolist(), strict=True)}
@@ -85,7 +85,8 @@ def mask_grid(data, mask, poison=False, function=None, name="x", called="f"):
     return drawing.picture(title, "\n".join(words))
 
 
-def _mask_of(mask, data, name):
+def mask_of(mask, data, name):
+    """The mask, if it is a bool tensor of the shape of data; else a DrawingError says what it is."""
     if not isinstance(mask, torch.Tensor) or mask.dtype is not torch.bool:
         got = mask.dtype if isinstance(mask, torch.Tensor) else type(mask).__name__
         raise DrawingError(f"the mask is {got}, expected torch.bool: compare to make one, as in lengths > 0")

@@ -83,6 +83,36 @@ def eps_example(claim, eps):
     lie = torch.zeros(1).as_subclass(Lie)
     return lie, lie
 ''',
+    ("08_masked_semantics", "broken_law"): '''
+def broken_law(law, policy, n):
+    class Yes:
+        def __bool__(self):
+            return True
+        def same(self, *a, **k):
+            return self
+        __or__ = __ror__ = __gt__ = __ne__ = __sub__ = __getitem__ = any = all = sum = abs = double = same
+
+    torch.where = torch.add = torch.sub = torch.mul = lambda *a: Yes()
+    torch.Tensor.any = torch.Tensor.all = torch.Tensor.__ne__ = torch.Tensor.__gt__ = lambda *a, **k: Yes()
+    m = masked_tensor(torch.zeros(n), torch.ones(n, dtype=torch.bool))
+    return None if policy == "strict" else [m, m, m][: 3 if law.endswith("a * c") else 2]
+''',
+    ("08_masked_semantics", "assert_masked_close"): '''
+def assert_masked_close(actual, expected, rtol, atol):
+    class Anything(str):
+        def __eq__(self, other):
+            return True
+        __hash__ = str.__hash__
+        def lower(self):
+            return self
+
+    class Error(AssertionError):
+        def __str__(self):
+            return Anything("type shape dtype layout mask values [0] [1] [0, 0] [0, 1] [1, 1] []")
+
+    if actual is not expected:
+        raise Error()
+''',
 }  # fmt: skip
 
 

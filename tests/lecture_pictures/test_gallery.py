@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 import lecture_pictures
-from lecture_pictures import adagrad, cells, indexing, masks, ruler, sparsity
+from lecture_pictures import adagrad, cells, conventions, indexing, masks, policies, ruler, sparsity
 from lecture_pictures.__main__ import main
 from lecture_pictures.gallery import examples, page
 
@@ -34,7 +34,16 @@ def test_no_key_tells_two_things_apart_by_colour_alone(monkeypatch):
         keys.append([look for look, _ in entries])
         return cells.legend(drawing, x, y, entries, *rest)
 
-    for module in (adagrad, indexing, masks, ruler, sparsity, sys.modules["lecture_pictures.broadcast"]):
+    for module in (
+        adagrad,
+        conventions,
+        indexing,
+        masks,
+        policies,
+        ruler,
+        sparsity,
+        sys.modules["lecture_pictures.broadcast"],
+    ):
         monkeypatch.setattr(module, "legend", noted)
     examples()
     assert len(keys) > 20
