@@ -265,7 +265,8 @@ def grade(
     )
     likely = _entries(submissions) if (settings.solutions / lecture).is_dir() else 0  # else a typing error
     if likely and not settings.scheduler:
-        worker_processes.start_importing(settings)  # while this process imports what it needs itself
+        hides = preload.hidden_by(settings.solutions / lecture / "exercises.py")
+        worker_processes.start_importing(settings, hides)  # while this process imports what it needs itself
     with preload.to_stay():
         from .farm import opening
     with opening(settings, likely):

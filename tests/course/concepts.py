@@ -54,4 +54,5 @@ CORRECTED = {  # the facts that a lecture must put right
     "05_masked_overview": {f"F-{n}" for n in range(37, 49)},
     "06_sparsity": {"F-49", "F-50", "F-51", "F-54", "F-56", "F-57", "F-58"},
     "07_adagrad": {"F-44", "F-50", *(f"F-{n}" for n in range(52, 59))},
+    "09_minimask": {"F-40", "F-44", "F-48", "F-60"},
 }
