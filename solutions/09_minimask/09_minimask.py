@@ -153,8 +153,8 @@ class MiniMask:
     there as --.
     """
 
-    ### BEGIN SOLUTION
     def __init__(self, data, mask):
+        ### BEGIN SOLUTION
         self.data, self.mask = checked(data, mask)
 
     @property
@@ -474,11 +474,11 @@ def method_of_reduction(name):
     return lambda self, dim=None, keepdim=False: MiniMask(*reduction(name, self.data, self.mask, dim, keepdim))
 
 
-for name in ("sum", "mean", "prod", "amax", "amin"):
+for name in ("sum", "mean", "amax", "amin", "prod"):
     setattr(MiniMask, name, method_of_reduction(name))
 
 m = MiniMask(torch.tensor([[-5.0, 7.0], [1.0, 2.0], [3.0, 9.0]]), torch.tensor([[1, 0], [0, 0], [1, 1]]) == 1)
-for name in ("sum", "mean", "prod", "amax", "amin"):
+for name in ("sum", "mean", "amax", "amin", "prod"):
     print(f"{name:5}", getattr(m, name)(1), getattr(m, name)())
 
 # %% [markdown] concepts=["V-06"]
@@ -568,8 +568,8 @@ class Indexing:
     value (a number, a plain tensor) all is there.
     """
 
-    ### BEGIN SOLUTION
     def __getitem__(self, index):
+        ### BEGIN SOLUTION
         return type(self)(self.data[index], self.mask[index])
 
     def __setitem__(self, index, value):
@@ -891,8 +891,8 @@ class Registry:
     rule; else the result of the rule on args and kwargs.
     """
 
-    ### BEGIN SOLUTION
     def __init__(self):
+        ### BEGIN SOLUTION
         self.rules = {}
 
     def implements(self, *functions):
@@ -917,39 +917,40 @@ class Registry:
 # %% check="Registry"
 check(Registry)
 
+
 # %%
-registry = Registry()
+def teach(registry):
+    """Enter the rules of MiniMask."""
+    for function in (torch.abs, torch.exp, torch.log, torch.sqrt, torch.relu):
+        registry.implements(function)(lambda m, name=function.__name__: getattr(m, name)())
+    for function in (torch.sum, torch.mean, torch.prod, torch.amax, torch.amin):
+        registry.implements(function)(
+            lambda m, dim=None, keepdim=False, name=function.__name__: getattr(m, name)(dim, keepdim)
+        )
+
+    @registry.implements(torch.add, torch.Tensor.add)
+    def add(a, b):
+        return a + b if isinstance(a, MiniMask) else b + a
 
 
 def answer(cls, func, types, args=(), kwargs=None):
     return registry.dispatch(cls, func, types, args, kwargs or {})
 
 
+registry = Registry()
+teach(registry)
 MiniMask.__torch_function__ = classmethod(answer)
 
-for function in (torch.abs, torch.exp, torch.log, torch.sqrt, torch.relu):
-    registry.implements(function)(lambda m, name=function.__name__: getattr(m, name)())
-for function in (torch.sum, torch.mean, torch.prod, torch.amax, torch.amin):
-    registry.implements(function)(
-        lambda m, dim=None, keepdim=False, name=function.__name__: getattr(m, name)(dim, keepdim)
-    )
-
-
-@registry.implements(torch.add, torch.Tensor.add)
-def add(a, b):
-    return a + b if isinstance(a, MiniMask) else b + a
-
-
 m = MiniMask(torch.tensor([[4.0, -1.0], [9.0, 16.0]]), torch.tensor([[True, False], [True, True]]))
-print(torch.sqrt(m), torch.sum(m, 1), torch.add(torch.ones(2), m))
+print(torch.sqrt(m), torch.sum(m, 1), torch.add(m, 1), torch.ones(2) + m)
 try:
     torch.cumsum(m, 0)
 except NotImplementedError as error:
     print("NotImplementedError: cumsum" if "cumsum" in str(error) else error)
 
 # %% [markdown]
-# `torch.ones(2) + m` works, too: a plain tensor's `+` is `torch.Tensor.add`, under the name `__add__`. Does it for you? If
-# not, which function does torch hand to `__torch_function__`? Print `func` and see.
+# `torch.ones(2) + m` works, too: a plain tensor's + hands you `torch.Tensor.add`, which is why `add` is entered under two
+# names. Take one of them away, and your class refuses by name.
 #
 # **Where it breaks.** Functions that are written in C look at their arguments *before* they ask you: `torch.sum(m, dim="a")`
 # fails in torch. And there are some 1500 functions. Which would you teach your class next?

@@ -3129,8 +3129,8 @@ design_note = written(
     concepts=["V-08", "A-10"],
     needs=["binary", "Indexing", "safe"],
     model_answer=(
-        "What it is. A MiniMask is data and a bool mask of one shape; True means that the element is there. What lies under "
-        "False is unspecified: no result and no gradient may depend on it, which the poison tests hold. Decisions. "
+        "What it is. A MiniMask is data and a bool mask of one shape, True at the elements that exist. Of all others nothing is "
+        "promised: neither result nor gradient may depend on them, which the poison tests hold. Decisions. "
         "(1) Policy: operands must have equal masks unless the caller chooses otherwise. Intersection is what NumPy does "
         "and is safe, but holes then spread in silence: with [1, --] + [--, 2] nothing is left, and a sum over it is "
         "undefined while the sums of the two are 1 and 2. Union keeps sum(a + b) = sum(a) + sum(b), but has a meaning only "
