@@ -44,7 +44,7 @@ def hidden_by(exercises):
     What counts is Lecture.without. This is told before anything is imported, for a stem to be started in time.
     """
     try:
-        found = re.search(r"^WITHOUT = (\(.*\))$", exercises.read_text(encoding="utf-8"), re.M)
+        found = re.search(r"^WITHOUT = (\(.*?\))", exercises.read_text(encoding="utf-8"), re.M)
         return ast.literal_eval(found[1]) if found else ()
     except (OSError, ValueError, SyntaxError):
         return ()

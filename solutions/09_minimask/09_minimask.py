@@ -953,7 +953,7 @@ except NotImplementedError as error:
 # names. Take one of them away, and your class refuses by name.
 #
 # **Where it breaks.** Functions that are written in C look at their arguments *before* they ask you: `torch.sum(m, dim="a")`
-# fails in torch. And there are some 1500 functions. Which would you teach your class next?
+# fails in torch. And there are more than a thousand functions. Which would you teach your class next?
 
 # %% [markdown] tags=["instructor"]
 # **Instructor, 5 minutes; the exercise is homework.** Board: the three answers, each with its reader (the user, the other

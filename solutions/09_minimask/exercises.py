@@ -775,7 +775,16 @@ def binary(name, a, a_mask, b, b_mask, policy):
     return function(torch.where(both, a, 1), torch.where(both, b, 1)), both
 
 
-binary.facts(told)
+@binary.facts
+def _(result, *case):
+    import torch
+
+    pair = isinstance(result, (list, tuple)) and len(result) == 2
+    if not pair or not all(isinstance(t, torch.Tensor) and t.layout == torch.strided for t in result):
+        return result
+    values, mask = result
+    fits = mask.dtype == torch.bool and values.shape == mask.shape
+    return torch.where(mask, values, torch.zeros((), dtype=values.dtype)) if fits else values, mask
 
 
 @binary.cases

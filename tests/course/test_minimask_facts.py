@@ -269,3 +269,18 @@ def test_nothing_under_a_mask_reaches_a_result(id):
                 continue
             two = LECTURE[id](name, torch.where(p, a, NAN), p, torch.where(q, b, INF), q, policy)
         assert agree(*one, *two), case
+
+
+def test_functions_written_in_c_look_at_their_arguments_before_they_ask():
+    class Foreign:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return "asked"
+
+    assert torch.sum(Foreign(), dim=0) == "asked"
+    with pytest.raises(TypeError, match="invalid combination of arguments"):
+        torch.sum(Foreign(), dim="a")
+
+
+def test_there_are_more_than_a_thousand_functions_to_override():
+    assert sum(map(len, torch.overrides.get_overridable_functions().values())) > 1000
