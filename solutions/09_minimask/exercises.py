@@ -2422,7 +2422,7 @@ def _(result, name, a, b, dim):
 
 def coo(places, values, *shape):
     """A sparse COO tensor as it is written down: duplicates and zeros stay."""
-    places = torch.tensor(places, dtype=torch.int64)
+    places = torch.as_tensor(places, dtype=torch.int64)
     return torch.sparse_coo_tensor(places, torch.as_tensor(values), shape, check_invariants=True)
 
 
@@ -2451,12 +2451,12 @@ def _(rng):
     def entries(*shape):
         n = rng.integer(1, 8)
         rows = torch.stack([rng.integers(n, low=0, high=size - 1) for size in shape])
-        made = torch.sparse_coo_tensor(rows, rng.normal(n, dtype=torch.float64).to(torch.float32), shape)
+        made = coo(rows, rng.normal(n), *shape)
         if rng.choice([True, False]):
             return made
         made = made.coalesce()  # in memory that was made for the duplicates, too, with whatever lies there
         parts = made.indices().clone(), made.values().clone()
-        return torch.sparse_coo_tensor(*parts, shape, is_coalesced=True)
+        return torch.sparse_coo_tensor(*parts, shape, is_coalesced=True, check_invariants=True)
 
     for _ in range(8):
         rows, columns = rng.integer(1, 4), rng.integer(1, 4)
