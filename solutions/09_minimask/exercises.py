@@ -1356,6 +1356,8 @@ def _(Indexing, data, mask, way, index, value, value_mask):
         part = part[step]
         if type(part) is not Pair:
             return [part]
+    if type(part[index]) is not Pair:
+        return [part[index]]
     part[index] = value if value_mask is None else Pair(value, value_mask)
     return [whole.data, whole.mask, data, mask, part.data, part.mask]
 
