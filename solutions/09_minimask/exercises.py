@@ -717,6 +717,17 @@ def _(name, data, mask):
     return getattr(torch, name)(data[mask]), mask[mask]
 
 
+@unary.wrong(
+    "X-9.2-6",
+    "Only the values came back. A rule returns both halves, the values and the mask: without the mask nobody knows what is "
+    "there.",
+)
+def _(name, data, mask):
+    import torch
+
+    return getattr(torch, name)(data)
+
+
 @unary.right
 def _(name, data, mask):
     import torch
@@ -1529,6 +1540,15 @@ class OwnMask:
         self.mask[index] = value.mask if masked else True
 
 
+@Indexing.wrong(
+    "X-9.5-7",
+    "m[index] can be read and not written: m[index] = value is a call of __setitem__(self, index, value). Define it, too.",
+)
+class ReadOnly:
+    def __getitem__(self, index):
+        return type(self)(self.data[index], self.mask[index])
+
+
 @Indexing.right
 class ByHalves:
     def __getitem__(self, index):
@@ -1731,6 +1751,20 @@ def _(name, operands, masks):
 
     some = functools.reduce(torch.logical_or, masks)
     return getattr(torch, name)(*[torch.where(some, x, 1) for x in operands]), some.clone()
+
+
+@safe.wrong(
+    "X-9.6-4",
+    "NaN and infinity were swept out of the operands, by their value. What hurts need not be either: the root of -1, a division "
+    "by 0. And a NaN that is there has to stay. Choose by the mask.",
+)
+def _(name, operands, masks):
+    import functools
+
+    import torch
+
+    swept = [torch.nan_to_num(x, nan=1.0, posinf=1.0, neginf=1.0) for x in operands]
+    return getattr(torch, name)(*swept), functools.reduce(torch.logical_and, masks).clone()
 
 
 @safe.right
@@ -2298,6 +2332,28 @@ class NoChildren:
             return NotImplemented
         if func not in self.rules:
             raise NotImplementedError(f"no rule for {func}")
+        return self.rules[func](*args, **kwargs)
+
+
+@Registry.wrong(
+    "X-9.8-8",
+    "A KeyError came out of the dict. It tells a user of your class nothing: they wrote torch.neg(m), and know of no dict. Ask "
+    "first whether there is a rule, and raise NotImplementedError with the name of the function.",
+)
+class RaisesKeyError:
+    def __init__(self):
+        self.rules = {}
+
+    def implements(self, *functions):
+        def label(rule):
+            self.rules.update(dict.fromkeys(functions, rule))
+            return rule
+
+        return label
+
+    def dispatch(self, owner, func, types, args, kwargs):
+        if not all(issubclass(t, owner) for t in types):
+            return NotImplemented
         return self.rules[func](*args, **kwargs)
 
 
