@@ -268,7 +268,8 @@ def grade(
     if (settings.solutions / lecture).is_dir():  # else a typing error
         likely = _entries(submissions) if regrade else backlog(submissions, lecture, settings)
     if likely and not settings.scheduler:
-        worker_processes.start_importing(settings)  # while this process imports what it needs itself
+        hides = preload.hidden_by(settings.solutions / lecture / "exercises.py")
+        worker_processes.start_importing(settings, hides)  # while this process imports what it needs itself
     with preload.to_stay():
         from .farm import opening
     with opening(settings, likely):

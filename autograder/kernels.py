@@ -112,7 +112,7 @@ def _started(plan: Plan, hides: tuple[str, ...], device: str) -> Zygote:
     """A new zygote, from the stem if there is one that fits and lives."""
     if found := stem.fitting(plan, preload.NOTEBOOKS, hides, device):
         try:
-            return Zygote.start(plan, preload.NOTEBOOKS, device=device, stem=found)
+            return Zygote.start(plan, preload.NOTEBOOKS, hides, device, stem=found)
         except ZygoteError as error:
             log.info("a zygote is started by itself: %s", error)
     return Zygote.start(plan, preload.NOTEBOOKS, hides, device)

@@ -1,10 +1,12 @@
 """What a zygote imports and sets up before it forks."""
 
+import ast
 import contextlib
 import gc
 import importlib
 import io
 import os
+import re
 import sys
 from importlib.abc import MetaPathFinder
 
@@ -34,6 +36,18 @@ class Hidden(MetaPathFinder):
         """The import system calls this for every module that is not loaded yet."""
         if fullname.partition(".")[0] in self.names:
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+def hidden_by(exercises):
+    """The packages that a lecture hides, read from its exercises.py without running it; () where that cannot be read.
+
+    What counts is Lecture.without. This is told before anything is imported, for a stem to be started in time.
+    """
+    try:
+        found = re.search(r"^WITHOUT = (\(.*?\))", exercises.read_text(encoding="utf-8"), re.M)
+        return ast.literal_eval(found[1]) if found else ()
+    except (OSError, ValueError, SyntaxError):
+        return ()
 
 
 @contextlib.contextmanager

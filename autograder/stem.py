@@ -18,15 +18,15 @@ from autograder import bubblewrap, warm
 _STEMS = {}  # of this process and of the one that it was forked from, by what they fit
 
 
-def start(plan, modules, device="cpu"):
+def start(plan, modules, device="cpu", hides=()):
     """Start the stem of this process and of those that it forks, where the plan allows one; returns at once."""
     if plan.root and plan.namespaces:
-        _STEMS[plan.name, tuple(modules), device] = Stem(plan, modules, device)
+        _STEMS[plan.name, tuple(modules), tuple(hides), device] = Stem(plan, modules, device, hides)
 
 
 def fitting(plan, modules, hides=(), device="cpu"):
     """The stem from which such a zygote can be forked, or None."""
-    return None if hides else _STEMS.get((plan.name, tuple(modules), device))
+    return _STEMS.get((plan.name, tuple(modules), tuple(hides), device))
 
 
 def descriptors():
@@ -37,12 +37,12 @@ def descriptors():
 class Stem:
     """A warm process that forks zygotes; it ends with the last process that holds it."""
 
-    def __init__(self, plan, modules, device):
-        """Start it, and return at once: it imports while others work."""
+    def __init__(self, plan, modules, device, hides=()):
+        """Start it, and return at once: it imports while others work, and never what it hides."""
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         setup = {
-            "plan": plan.name, "modules": modules, "hides": (), "stem": True,
-            "visible": bubblewrap.visible() + warm.OF_A_GPU[device], "devices": warm.DEVICES[device],
+            "plan": plan.name, "modules": modules, "hides": hides, "stem": True,
+            "visible": bubblewrap.visible(hides) + warm.OF_A_GPU[device], "devices": warm.DEVICES[device],
         }  # fmt: skip
         with theirs:
             self.process = warm.popen(setup, theirs, warm.clean("/tmp"))

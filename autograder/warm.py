@@ -85,8 +85,8 @@ class Zygote:
             uid: whom it becomes if we are root; by default a number derived from this process.
             shared: whether it may have several kernels at a time; without walls they are somebody's own, not limited.
             env: its environment, by default clean.
-            stem: what it is to be forked from, where that fits: with namespaces, nothing hidden, of the same device; env and
-                modules are then the stem's.
+            stem: what it is to be forked from, where that fits: with namespaces, of the same device, hiding the same;
+                env and modules are then the stem's.
         Raises:
             ZygoteError: it did not start.
         """

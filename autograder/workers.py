@@ -25,11 +25,14 @@ ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_
 BOTH_NEED = ("torch", "nbformat", "autograder.farm", "autograder.grade")  # workers and this process
 
 
-def start_importing(settings: Settings) -> None:
+def start_importing(settings: Settings, hides: tuple[str, ...] = ()) -> None:
     """Start what workers are forked from and what their zygotes are forked from, if they do not run yet; waits for neither.
 
     Both end with this process. A process without threads is itself what its workers are forked from, so that what both need is
     imported once; another one starts a process for it.
+
+    Args:
+        hides: packages that the kernels must not be able to import.
     """
     if METHOD != "forkserver":
         return
@@ -39,7 +42,8 @@ def start_importing(settings: Settings) -> None:
         if threads() > 1 or "numpy" in sys.modules:
             return multiprocessing.forkserver.ensure_running()
         with contextlib.suppress(EngineError, Refused):  # said when the class is graded
-            stem.start(sandbox.at_least(trust_code=settings.trust_code).plan, preload.NOTEBOOKS, settings.device)
+            plan = sandbox.at_least(trust_code=settings.trust_code).plan
+            stem.start(plan, preload.NOTEBOOKS, settings.device, hides)
         with preload.to_stay():
             preload.import_all(BOTH_NEED)
         if threads() > 1:

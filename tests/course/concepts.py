@@ -55,4 +55,5 @@ CORRECTED = {  # the facts that a lecture must put right
     "06_sparsity": {"F-49", "F-50", "F-51", "F-54", "F-56", "F-57", "F-58"},
     "07_adagrad": {"F-44", "F-50", *(f"F-{n}" for n in range(52, 59))},
     "08_masked_semantics": {"F-48", "F-59", "F-60"},
+    "09_minimask": {"F-40", "F-44", "F-48", "F-60"},
 }

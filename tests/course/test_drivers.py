@@ -19,6 +19,7 @@ OBSERVED = {  # what can only be seen in the student's process: a row of docs/th
     ("log_square", "['a write to what is saved is noticed']"),
     ("logged_graphs", "['writers left open']"),
     ("vanishing_layer", "['writers left open']"),
+    ("fit", "['writers left open']"),
 }
 DRIVEN = [
     pytest.param(exercise, id=f"{lecture.name}-{exercise.id}")

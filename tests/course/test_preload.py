@@ -36,6 +36,13 @@ def imported(notebook):
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_what_a_lecture_hides_is_known_before_it_is_loaded(notebook):
+    """Then its kernels come from a stem, as those of the others do."""
+    lecture = load_lecture(notebook.stem, SOLUTIONS)
+    assert preload.hidden_by(lecture.folder / "exercises.py") == lecture.without
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
 def test_what_a_lecture_imports_is_there_before(notebook, warm):
     hidden = load_lecture(notebook.stem, SOLUTIONS).without
     needed = {name for name in imported(notebook) if name.split(".")[0] not in hidden}

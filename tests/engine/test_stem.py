@@ -173,6 +173,25 @@ def test_a_stem_fits_what_it_was_started_for(monkeypatch, wanted, fits):
     only.stop()
 
 
+def test_what_a_stem_hides_its_zygotes_cannot_import(monkeypatch, tmp_path):
+    """The kernel of a lecture that hides a package comes from a stem all the same, which never imported it."""
+    monkeypatch.setattr(stem, "_STEMS", {})
+    monkeypatch.setattr(kernels, "_ZYGOTES", {})
+    stem.start(PLAN, preload.NOTEBOOKS, hides=("maskedtensor_ref",))
+    (only,) = stem._STEMS.values()
+    source = (
+        "import sys\ntry:\n    import maskedtensor_ref\nexcept ModuleNotFoundError:\n    print('torch' in sys.modules)"
+    )
+
+    async def run(zygote):
+        async with start_warm_kernel(zygote, hides=("maskedtensor_ref",)) as kernel:
+            return await said(kernel, source)
+
+    with kernels.warm_up(load_settings(tmp_path), ("maskedtensor_ref",)) as zygote:
+        assert isinstance(zygote.process, stem.Branch) and asyncio.run(run(zygote)) == "True"
+    only.stop()
+
+
 def test_without_namespaces_there_is_no_stem(monkeypatch):
     monkeypatch.setattr(stem, "_STEMS", {})
     for name in ("contained", "landlock", "none"):
