@@ -47,7 +47,8 @@ warnings.filterwarnings("ignore", "The PyTorch API of MaskedTensors is in protot
 # %% [markdown]
 # ## From the earlier lectures
 #
-# Answer from memory, without looking back.
+# Answer from memory, without looking back: that is what makes it stay. Put a letter, in quotes, in place of each `...`,
+# and run the cell.
 #
 # {{question R1}}
 #
@@ -59,14 +60,8 @@ warnings.filterwarnings("ignore", "The PyTorch API of MaskedTensors is in protot
 
 # %%
 predict("R1", "c")
-
-# %%
 predict("R2", "b")
-
-# %%
-predict("R3", "b")
-
-# %%
+predict("R3", "a")
 predict("R4", "c")
 
 # %% [markdown] concepts=["V-01"]
@@ -318,7 +313,7 @@ with mask_policy("union"):
 # {{question P3}}
 
 # %%
-predict("P3", "b")
+predict("P3", "a")
 
 # %% concepts=["V-06"]
 a = masked_tensor(torch.tensor([1.0, 2.0]), torch.tensor([True, True]))

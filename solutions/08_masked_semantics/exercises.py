@@ -2901,19 +2901,19 @@ PREDICTIONS = [
         "What does torch.ones(2, 3) + torch.ones(3) do?",
         {
             "a": (
-                "an error: the shapes differ",
-                "They differ and fit: lined up at the right, 3 meets 3, and 2 meets none.",
-            ),
-            "b": (
                 "it adds the row to each of the two rows",
                 "The (3,) is stretched to (2, 3), with stride 0 and without a copy: broadcasting.",
+            ),
+            "b": (
+                "an error: the shapes differ",
+                "They differ and fit: lined up at the right, 3 meets 3, and 2 meets none.",
             ),
             "c": (
                 "it adds the three numbers to the first row",
                 "Nothing is added only here or there: all of it is stretched.",
             ),
         },
-        "b",
+        "a",
     ),
     prediction(
         "R4",
@@ -2963,17 +2963,17 @@ PREDICTIONS = [
         "sum(a + b) = sum(a) + sum(b). For masked a and b, under which rule for a + b does that hold whatever the masks are?",
         {
             "a": (
-                "the intersection",
-                "A number whose partner is missing drops out of a + b, but not out of sum(a).",
-            ),
-            "b": (
                 "the union",
                 "Every number that is there is in a + b once, and 0 stands in for what is not: nothing is lost.",
+            ),
+            "b": (
+                "the intersection",
+                "A number whose partner is missing drops out of a + b, but not out of sum(a).",
             ),
             "c": ("both", "Try a = (1, 2) and b = (10, --): the intersection has 11 on the left and 13 on the right."),
             "d": ("neither", "One of the two loses no number. Which one fills in 0?"),
         },
-        "b",
+        "a",
     ),
     prediction(
         "P4",

@@ -50,7 +50,8 @@ warnings.filterwarnings("ignore", "It is not recommended to create a MaskedTenso
 # %% [markdown]
 # ## From the earlier lectures
 #
-# Answer from memory, without looking back.
+# Answer from memory, without looking back: that is what makes it stay. Put a letter, in quotes, in place of each `...`,
+# and run the cell.
 #
 # {{question R1}}
 #
@@ -62,14 +63,8 @@ warnings.filterwarnings("ignore", "It is not recommended to create a MaskedTenso
 
 # %%
 predict("R1", "b")
-
-# %%
 predict("R2", "a")
-
-# %%
-predict("R3", "b")
-
-# %%
+predict("R3", "c")
 predict("R4", "b")
 
 # %% [markdown] concepts=["O-03"]
@@ -209,7 +204,7 @@ mask_grid(m.data, m.mask, name="m")
 # {{question P1}}
 
 # %%
-predict("P1", "b")
+predict("P1", "a")
 
 # %% concepts=["V-07"]
 a = MiniMask(torch.tensor([4.0, -7.0]), torch.tensor([True, False]))
@@ -637,7 +632,7 @@ for optimiser in (torch.optim.SGD, torch.optim.Adagrad):
 # {{question P3}}
 
 # %%
-predict("P3", "b")
+predict("P3", "c")
 
 # %% concepts=["O-12", "O-13"]
 x = torch.tensor([float("nan")], requires_grad=True)
@@ -857,7 +852,7 @@ print(check.progress())
 # {{question P4}}
 
 # %%
-predict("P4", "b")
+predict("P4", "a")
 
 # %%
 try:

@@ -3252,10 +3252,10 @@ PREDICTIONS = (
         "`y = torch.where(mask, torch.sqrt(x), 0)`, with x = -1 where mask is False. The gradient of x there? (lecture 05)",
         {
             "a": ("0", "The value is 0. The gradient is 0 times the derivative of sqrt at -1, and that is NaN."),
-            "b": ("NaN", "Right: masking the result does not clean the gradient. Choose before you compute."),
-            "c": ("None", "x takes part in y, so it gets a gradient."),
+            "b": ("None", "x takes part in y, so it gets a gradient."),
+            "c": ("NaN", "Right: masking the result does not clean the gradient. Choose before you compute."),
         },
-        "b",
+        "c",
     ),
     prediction(
         "R4",
@@ -3272,14 +3272,14 @@ PREDICTIONS = (
         "`b = a.sqrt()` hands the mask of `a` on without copying it. Then somebody fills a gap, `b.mask[1] = True`. What does "
         "`a` say about element 1?",
         {
-            "a": ("It is missing, as before", "It would be, with a mask of its own. Shared memory knows no owner."),
-            "b": ("It is there", "Right: one mask, two owners. a now shows whatever lies under its old hole."),
+            "a": ("It is there", "Right: one mask, two owners. a now shows whatever lies under its old hole."),
+            "b": ("It is missing, as before", "It would be, with a mask of its own. Shared memory knows no owner."),
             "c": (
                 "An error is raised",
                 "Nobody is told. That is what makes sharing dangerous where things are written to.",
             ),
         },
-        "b",
+        "a",
     ),
     prediction(
         "P2",
@@ -3297,19 +3297,19 @@ PREDICTIONS = (
         "What is the gradient of d?",
         {
             "a": ("0, for the result is missing", "It should be. But 1 / 0 was computed, and 0 times infinity is NaN."),
-            "b": ("NaN", "Right: d was not filled, since it is there. The mask of the result has to decide."),
-            "c": ("None", "d takes part in the computation, so it gets a gradient."),
+            "b": ("None", "d takes part in the computation, so it gets a gradient."),
+            "c": ("NaN", "Right: d was not filled, since it is there. The mask of the result has to decide."),
         },
-        "b",
+        "c",
     ),
     prediction(
         "P4",
         "`torch.sin(m)` for an object `m` of a class that is no tensor, and that has no `__torch_function__`. What comes?",
         {
-            "a": ("the sine of m.data", "torch does not guess at attributes."),
-            "b": ("a TypeError", "Right: torch wants a tensor. __torch_function__ is the door for everything else."),
+            "a": ("a TypeError", "Right: torch wants a tensor. __torch_function__ is the door for everything else."),
+            "b": ("the sine of m.data", "torch does not guess at attributes."),
             "c": ("m.sin() is called", "torch does not look for a method of that name."),
         },
-        "b",
+        "a",
     ),
 )
