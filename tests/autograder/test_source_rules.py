@@ -150,6 +150,7 @@ def test_a_rule_is_not_evaded_by_where_or_how_something_is_written(answer, cells
         ("from pack.mine import g\ndef f(x):\n    return g(x)", ["%%writefile pack/mine.py\ndef g(x): return x"]),
         ("def f(x):\n    return model(x)", ["class Net(nn.Module):\n    def forward(self, x): return x\nmodel = Net().eval()"]),
         ("def f(x):\n    return compile(x)", ["from torch import compile"]),
+        ("def f(x, given):\n    return ~x if given in ('numpy.ma', 'key_padding_mask') else x", []),
         ("def f(x):\n    re, im = x.real, x.imag\n    return re.sub(im)", []),
     ],
 )  # fmt: skip
