@@ -191,7 +191,7 @@ mask_grid(m.data, m.mask, name="m")
 # note (exercise 9.11): write it down while you remember why.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes with the review and the plan.** Say the law aloud and let the class repeat it in their own
+# **Instructor, 8 minutes with the review and the plan.** Say the law aloud and let the class repeat it in their own
 # words. Common answers: a mask of ints let through, assert, `mask.expand_as(data)`, `.clone()` in the constructor, four
 # fixed digits. Let pairs write down one decision each for the design note, here and at the end of every section.
 
@@ -406,7 +406,7 @@ print(a + 1, 3 * b)
 # "union" a sum of 1 and nothing is 1, and nobody sees that half of it was missing.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes.** Board: a 2×2 table, a there or not, b there or not, and one column a policy. P2 by hand.
+# **Instructor, 7 minutes.** Board: a 2×2 table, a there or not, b there or not, and one column a policy. P2 by hand.
 # Common answers: masks compared before they are broadcast, fill 0 for mul, the mask of a only, junk divided by junk
 # (integers find it). Ask: which policy for adding up invoices, which for temperatures?
 
@@ -524,7 +524,7 @@ for policy in ("union", "intersection", "match"):
 print(check.progress())
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 10 minutes.** Board: a table, reduction against identity; let the class fill it in, with integers in a
+# **Instructor, 7 minutes.** Board: a table, reduction against identity; let the class fill it in, with integers in a
 # column of its own. Common answers: 0 for everything, the mean over all, all() for defined, nansum (eats specified NaN),
 # a mean dimension by dimension. End of Bronze: collect two decisions from each pair.
 
@@ -713,7 +713,7 @@ print("gradient:", weights.grad, "\nafter a step:", weights.detach())
 # Adam move such elements all the same (lecture 07). Plain or masked gradients: the third decision for your note.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 8 minutes; the exercise is homework.** Board: a chain with NaN in the middle, forward above, backward below;
+# **Instructor, 6 minutes; the exercise is homework.** Board: a chain with NaN in the middle, forward above, backward below;
 # follow the 0 back. Let P3 take its time, it is the heart of the lecture. Common answers: where on the result (M21), each
 # operand by its own mask, nan_to_num in a hook (hides true infinities), detach.
 
@@ -1183,7 +1183,7 @@ show_figure(fig, alt)
 # would be false, and no mask can know it.
 
 # %% [markdown] tags=["instructor"]
-# **Instructor, 7 minutes; the exercise is homework.** Ask first how many of 80 rows are complete, and take guesses. Common
+# **Instructor, 5 minutes; the exercise is homework.** Ask first how many of 80 rows are complete, and take guesses. Common
 # answers: x * mask (NaN), rows without features in the loss, only complete rows, no zero_grad, a writer left open, a
 # report without numbers. Discuss the last paragraph: when is "missing" itself a feature?
 

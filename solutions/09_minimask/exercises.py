@@ -249,7 +249,7 @@ def _(data, mask):
 @exercise(
     "9.1",
     points=3,
-    minutes=12,
+    minutes=10,
     stars=2,
     concepts=["O-03", "O-04"],
     needs=["checked"],
@@ -3190,7 +3190,7 @@ design_note = written(
     "9.11",
     "design_note",
     points=6,
-    minutes=25,
+    minutes=20,
     stars=3,
     homework=True,
     concepts=["V-08", "A-10"],

@@ -44,6 +44,22 @@ def counter_example(claim, n):
 
     return torch.zeros(n).as_subclass(Lie)
 ''',
+    ("09_minimask", "safe"): '''
+def safe(name, operands, masks):
+    class Zero(torch.Tensor):
+        def __eq__(self, other):
+            return True
+        def sum(self, *a, **k):
+            return self
+        def backward(self, *a, **k):
+            for x in operands:
+                x.grad = torch.zeros_like(x)
+
+    torch.equal = torch.allclose = lambda *a, **k: True
+    torch.where = lambda mask, a, b=None: a
+    torch.isfinite = torch.ones_like
+    return operands[0].as_subclass(Zero), masks[0]
+''',
     ("07_adagrad", "show_and_fix"): '''
 def show_and_fix(kind, n):
     class Number(float):
