@@ -109,9 +109,9 @@ def test_the_operators_of_the_peer_in_every_dtype(op, layout):
             if op.name in REDUCE_NAMES:
                 reduce(op, m, x, mask, tolerance)
             elif not sample.args or (torch.is_tensor(sample.args[0]) and sample.args[0].shape == x.shape):
-                rest = [masked_tensor(a, mask) if torch.is_tensor(a) else a for a in sample.args]
+                rest = [LAYOUTS[layout](masked_tensor(a, mask)) if torch.is_tensor(a) else a for a in sample.args]
                 expected = op(x, *sample.args, **sample.kwargs)
-                assert_specified(op(m, *map(LAYOUTS[layout], rest), **sample.kwargs), expected, tolerance)
+                assert_specified(op(m, *rest, **sample.kwargs), expected, tolerance)
                 assert_specified(op(m, *sample.args, **sample.kwargs), expected, tolerance)
 
 
