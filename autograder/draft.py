@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 MAX_CELLS = 5000
+MOST_CODE = 2_000_000  # characters, in all code cells: each is parsed, and all students wait for that
 LONGEST_PARSED = 200_000  # characters
 OLD_KINDS = ("heading", "html", "text")  # of nbformat 3 and older
 MARKS = ("grade_id", "grade", "solution", "locked")
@@ -106,7 +107,9 @@ def draft(data: bytes) -> Draft:
         language = _language(notebook)
         if language:
             repairs.append(f"The notebook was set to the language {language!r}; it is run as Python.")
-        return Draft(tuple(_cells(notebook, repairs)), tuple(repairs), language)
+        cells = tuple(_cells(notebook, repairs))
+        _demand_readable(cells)
+        return Draft(cells, tuple(repairs), language)
     except Illegible as illegible:
         return Draft(repairs=tuple(repairs), reason=str(illegible))
     except (RecursionError, MemoryError):
@@ -378,6 +381,15 @@ def _cells(notebook: dict, repairs: list[str]) -> Iterator[Cell]:
         repairs.append(
             f"The lines of {odd} cell{'s' * (odd > 1)} were stored without their ends, or as lists in lists; "
             "they were put together."
+        )
+
+
+def _demand_readable(cells: tuple[Cell, ...]) -> None:
+    code = sum(len(cell.source) for cell in cells if cell.kind == "code")
+    if code > MOST_CODE:
+        raise Illegible(
+            f"The notebook has {code} characters of code; more than {MOST_CODE} are not read. Data belongs into a file "
+            "beside the notebook, not into its cells."
         )
 
 

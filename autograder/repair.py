@@ -5,6 +5,8 @@ cells (the setup cell, the checks) become what was released; the student's answe
 """
 
 import contextlib
+import functools
+import hashlib
 import json
 import re
 from ast import (
@@ -454,7 +456,7 @@ def _answers(source: str, marked: Marked) -> bool:
     if not _has_last_line(source, marked.source):
         return True
     own = _definitions(source, marked.exercise)
-    return not own or not all(_is_unanswered(node, marked) for node in own)
+    return not own or not all(_is_unanswered(given, marked) for given in own)
 
 
 def _answers_elsewhere(place: Place, marked: Marked, release: Release) -> bool:
@@ -473,7 +475,7 @@ def _is_stub(cell: Cell, marked: Marked) -> bool:
     """Whether a cell is as released, comments and docstrings aside."""
     if cell.kind != "code" or not _has_last_line(cell.source, marked.source):
         return False
-    return not was_changed(cell.source, marked.source) or _bare(syntax(cell.source)) == _bare(syntax(marked.source))
+    return not was_changed(cell.source, marked.source) or _said_by(cell.source) == _said_by(marked.source)
 
 
 def _has_last_line(source: str, released: str) -> bool:
@@ -493,7 +495,7 @@ def _leave_out_later_stubs(places: list[Place], marked: Marked, release: Release
             continue
         blank = _has_last_line(source, marked.source) and _is_blank(marked)
         own = _definitions(source, marked.exercise) if blank else []
-        stubs = list(takewhile(lambda node: _is_unanswered(node, marked), reversed(own)))
+        stubs = list(takewhile(lambda given: _is_unanswered(given, marked), reversed(own)))
         if stubs:
             place.cell, found = replace(place.cell, source=_without(source, stubs)), True
         if len(stubs) < len(own) or (not own and _plain(source) not in release.sources and _answers(source, marked)):
@@ -503,23 +505,55 @@ def _leave_out_later_stubs(places: list[Place], marked: Marked, release: Release
 
 def _is_blank(marked: Marked) -> bool:
     """Whether what is to be written belongs into the exercise's own function, which then raises as released."""
-    released = _definitions(marked.source, marked.exercise)[-1:]
-    return any(isinstance(node, Raise) for stub in released for node in walk(stub))
+    return any(stub.raises for stub in _definitions(marked.source, marked.exercise)[-1:])
 
 
-def _without(source: str, statements: list) -> str:
+def _without(source: str, definitions: list["Definition"]) -> str:
     """A text without some of its functions or classes, the last of them first."""
     kept = source.split("\n")
-    for node in statements:
-        first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
-        del kept[first - 1 : node.end_lineno]
+    for given in definitions:
+        del kept[given.first - 1 : given.last]
     return "\n".join(kept)
 
 
-def _definitions(source: str, name: str) -> list[AST]:
+@dataclass(frozen=True)
+class Definition:
+    """A statement at top level that gives names a meaning.
+
+    Attributes:
+        first, last: its lines, decorators included; the first is 1.
+        says: a digest of what it says, comments and docstrings aside.
+        end: the same of the error with which a function ends; "" of any other.
+        returns: whether a function may end before that.
+        raises: whether an error is raised somewhere in it.
+    """
+
+    names: tuple[str, ...]
+    first: int
+    last: int
+    says: str
+    end: str
+    returns: bool
+    raises: bool
+
+
+def _definitions(source: str, name: str) -> list[Definition]:
     """The statements at top level that give `name` a meaning; none of a text that does not parse."""
+    return [given for given in _outline(source) if name in given.names]
+
+
+@functools.lru_cache(maxsize=2048)  # a cell is asked about each exercise, and a long one takes half a second to parse
+def _outline(source: str) -> tuple[Definition, ...]:
     tree = syntax(source)
-    return [node for node in tree.body if name in _bound(node)] if tree else []
+    return tuple(_definition(node) for node in tree.body if _bound(node)) if tree else ()
+
+
+def _definition(node: AST) -> Definition:
+    first = min([node.lineno, *(decorator.lineno for decorator in getattr(node, "decorator_list", []))])
+    end = node.body[-1] if isinstance(node, FunctionDef) else None
+    error = _digest(end) if isinstance(end, Raise) else ""
+    raises = any(isinstance(inner, Raise) for inner in walk(node))
+    return Definition(tuple(_bound(node)), first, node.end_lineno, _digest(node), error, _returns(node), raises)
 
 
 def _bound(node) -> list[str]:
@@ -531,29 +565,31 @@ def _bound(node) -> list[str]:
     return _targets(node)
 
 
-def _is_unanswered(node: AST, marked: Marked) -> bool:
-    """Whether a definition is the stub, comments and docstrings aside, or one that has been begun and can only end as the stub."""
-    released = _definitions(marked.source, marked.exercise)[-1:]
-    return any(_bare(node) == _bare(stub) or _ends_as(node, stub) for stub in released)
-
-
-def _ends_as(node: AST, stub: AST) -> bool:
-    """Whether a function ends with the error of the stub, and returns nothing before."""
-    ends = [function.body[-1] for function in (node, stub) if isinstance(function, FunctionDef) and function.body]
-    if [type(end) for end in ends] != [Raise, Raise] or _bare(ends[0]) != _bare(ends[1]):
-        return False
-    waiting = list(node.body)
+def _returns(node: AST) -> bool:
+    """Whether a function returns or yields, the functions in it aside."""
+    waiting = list(iter_child_nodes(node))
     while waiting:
         inner = waiting.pop()
         if isinstance(inner, (Return, Yield, YieldFrom)):
-            return False
+            return True
         if not isinstance(inner, (FunctionDef, AsyncFunctionDef, ClassDef, Lambda)):
             waiting += iter_child_nodes(inner)
-    return True
+    return False
 
 
-def _bare(tree: AST | None) -> str:
-    """What a syntax tree says without its docstrings; "" for none, and for one that only an attack nests so deeply."""
+def _is_unanswered(given: Definition, marked: Marked) -> bool:
+    """Whether a definition is the stub, comments and docstrings aside, or one that has been begun and can only end as the stub."""
+    released = _definitions(marked.source, marked.exercise)[-1:]
+    return any(given.says == stub.says or (given.end == stub.end != "" and not given.returns) for stub in released)
+
+
+@functools.lru_cache(maxsize=2048)
+def _said_by(source: str) -> str:
+    return _digest(syntax(source))
+
+
+def _digest(tree: AST | None) -> str:
+    """Of what a syntax tree says without its docstrings, which it loses; of none, and of one that only an attack nests so deeply."""
     if tree is None:
         return ""
     for node in walk(tree):
@@ -561,7 +597,7 @@ def _bare(tree: AST | None) -> str:
         if isinstance(body, list) and body and isinstance(body[0], Expr) and isinstance(body[0].value, Constant):
             del body[0]
     try:
-        return dump(tree)
+        return hashlib.sha256(dump(tree).encode("utf-8", "surrogatepass")).hexdigest()
     except RecursionError:
         return ""
 

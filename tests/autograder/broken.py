@@ -889,6 +889,12 @@ def too_many_cells(handed):
     return json.dumps({"cells": [plain_code("1")] * 5001, "nbformat": 4, "metadata": {}}).encode()
 
 
+@recoded("ungradable", "more than 2000000 are not read. Data belongs into a file")
+def data_in_the_code(handed):
+    cells = [plain_code(f"data = '{'x' * 900_000}'")] * 3
+    return json.dumps({"cells": cells, "nbformat": 4, "metadata": {}}).encode()
+
+
 @recoded("ungradable", "no cells with anything in them")
 def no_cells(handed):
     return b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'

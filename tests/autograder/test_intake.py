@@ -3,7 +3,9 @@
 import json
 import os
 import stat
+import time
 import warnings
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies
 from nbgrader.nbgraderformat import MetadataValidator
 
-from autograder.draft import draft
+from autograder import repair
+from autograder.draft import draft, syntax
 from autograder.errors import CourseError, EngineError, UsageError
 from autograder.exercises import Lecture
 from autograder.intake import find, handed_in_at, read
+from autograder.repair import release_of
 from autograder.settings import load_settings
 
 from .broken import (
@@ -825,11 +829,18 @@ def test_a_notebook_with_anything_in_place_of_its_parts_becomes_a_submission(one
     ids=["conflicts", "resolved", "quotes", "doubles", "commas", "blank", "lines", "blanks", "deep"],
 )
 def test_what_is_made_to_take_long_does_not(one_folder, limits, data):
-    import time
-
     started = time.process_time()
     submitted(one_folder, replace(limits, submission_mib=30.0), data)
     assert time.process_time() - started < 8
+
+
+def test_a_cell_is_parsed_twice_at_most_whatever_it_holds_of_all_exercises(one_folder, limits, monkeypatch):
+    parsed = Counter()
+    monkeypatch.setattr(repair, "syntax", lambda source: parsed.update([source]) or syntax(source))
+    stubs = "\n\n".join(marked.source for marked in release_of(RELEASE).of_role("answer"))
+    cells = [{"cell_type": "code", "source": f"{stubs}\n# {number}", "metadata": {}} for number in range(9)]
+    submitted(one_folder, limits, json.dumps({"cells": cells}).encode())
+    assert len(parsed) >= 9 and max(parsed.values()) <= 2
 
 
 EVERY_TOKEN = '{"a": [true, false, null, -1.5e-3, "\\u00e9\\n", {}], "b": 1}'
