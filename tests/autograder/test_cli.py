@@ -148,7 +148,7 @@ def test_where_nothing_is_to_be_graded_no_worker_is_started(capsys, monkeypatch,
             verdicts = tuple(Verdict(e.id, e.number, 0.0, e.points) for e in lecture.exercises)
             yield Report(submission.student, lecture.name, "graded", verdicts, notebook=submission.notebook)
 
-    monkeypatch.setattr(workers, "start_importing", lambda settings: started.append("importing"))
+    monkeypatch.setattr(workers, "start_importing", lambda settings, hides: started.append("importing"))
     monkeypatch.setattr(farm, "opening", opening)
     monkeypatch.setattr(farm, "graded", at_once)
     folder = tmp_path / "class" / "ann" / "02_indexing"
