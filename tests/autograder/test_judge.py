@@ -144,7 +144,10 @@ def test_what_is_refused_as_a_loop_is_told_that_a_copy_is_refused_as_well(line):
     assert "loop over elements" in next_step and ".tolist()" in next_step and ".numpy()" in next_step
 
 
-@pytest.mark.parametrize("name", [name for name, wanted in LOOP_ATTRIBUTES.items() if wanted == NO_COPY])
+COPIES = [name for name, wanted in LOOP_ATTRIBUTES.items() if wanted == NO_COPY]
+
+
+@pytest.mark.parametrize("name", [name for name in COPIES if not name.startswith("_")])
 def test_the_card_names_every_copy_that_counts_as_a_loop(name):
     assert "loop" in no_loops.text and f"`.{name}()`" in no_loops.text
 

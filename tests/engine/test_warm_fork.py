@@ -79,7 +79,7 @@ SHELL = {  # cell: what it prints
     "!printf '\\303'; sleep 0.1; printf '\\251'": "é",
     "found = !echo a; echo b\nprint(found)": "['a', 'b']",
     "%%bash\necho a": "a",
-    "import os\nstatus = os.system('echo a')": "a",
+    "import os, time\nstatus = os.system('echo a'); time.sleep(1)": "a",  # a thread reads it: on a busy machine a little later
     "!nosuch 2> /dev/null\nprint(_exit_code)": "127",
     "!python -c 'import torch; print(torch.ones(2).sum().item())'": "2.0",
     "%system echo a": "",
