@@ -21,13 +21,12 @@ NOT_TELLING = ("op_budget", "copy_budget", "no_warnings", "never_calls", "finite
 # What properties look at. In each case they come after the values, and so they do from case to case: nobody should hear of a
 # GPU, because a case without elements is the smallest, whose answers are wrong where there are some.
 ASIDE = (
-    *("sharing", "strides", "kind", "requires_grad", "storage", "operations", "memory", "forbidden call", "warnings"),
-    *("gradient", "device", "plot"),
-)
+    "sharing", "strides", "kind", "requires_grad", "storage", "operations", "memory", "forbidden call", "warnings",
+    "gradient", "device", "plot",
+)  # fmt: skip
 
-NOT_ALONE = (
-    "For this input (another fault shows elsewhere):"  # before what is known of a mistake that came with another one
-)
+# Before what is known of a mistake that came with another one.
+NOT_ALONE = "For this input (another fault shows elsewhere):"
 
 
 @dataclass(frozen=True)

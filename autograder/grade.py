@@ -21,9 +21,8 @@ from .settings import Settings
 log = logging.getLogger(__name__)
 
 UNJUDGED = "What it returned could not be judged ({}), which is a fault in the autograder: tell your instructor."
-JUDGE_SECONDS = (
-    30.0  # of work on one answer: reading it, its facts, the comparison with the reference and the wrong answers
-)
+# Of work on one answer: reading it, its facts, the comparison with the reference and the wrong answers.
+JUDGE_SECONDS = 30.0
 TOO_LONG = (
     f"What it returned takes more than {JUDGE_SECONDS:g} seconds to judge, and no answer that is expected here takes one: look at "
     "how large it is."

@@ -369,9 +369,8 @@ def _where(notebook, running, place):
     return f"{place.name}: cell {running[-1] + 1} ({cell.id}, {first[:60]!r})"
 
 
-CELL_FILE = re.compile(
-    r"(?<![^\s\"'])[^\s\"']*ipykernel_\d+[/\\]\d+\.py"
-)  # the file of a cell, in a warning: process and hash
+# The file of a cell, in a warning: process and hash.
+CELL_FILE = re.compile(r"(?<![^\s\"'])[^\s\"']*ipykernel_\d+[/\\]\d+\.py")
 WIDGET = "application/vnd.jupyter.widget-view+json"  # names a model of a kernel that is gone
 
 

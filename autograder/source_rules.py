@@ -370,9 +370,8 @@ def _called_again(node, outside, modules):
         names, known = _names(node), LOOP_BUILTINS
     yield from ((name, known[name]) for name in names if name in known)
     if isinstance(node, (ast.Attribute, ast.Constant, ast.MatchClass)):
-        named = (
-            _names(node)[-1:] if isinstance(node, ast.Constant) else _names(node)
-        )  # "numpy.ma" is a name of the module's
+        # "numpy.ma" names something of a module's, and no attribute called numpy.
+        named = _names(node)[-1:] if isinstance(node, ast.Constant) else _names(node)
         yield from ((f".{name}", LOOP_ATTRIBUTES[name]) for name in named if name in LOOP_ATTRIBUTES)
 
 
