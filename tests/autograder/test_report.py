@@ -335,3 +335,9 @@ def test_changes_are_shown_with_their_exercises(tiny, full, one_of_each):
     console = Console(width=100, force_terminal=False, file=io.StringIO())
     console.print(reporting.changes_table(ledger.changes({"graded": one_of_each[0]}, {"graded": after})))
     assert re.search(r"graded +\S+ +\S+ +-2 +10.1: 2 → 0", console.file.getvalue())
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_report_of_a_gpu_says_that_it_is_untested(tiny, device):
+    page = reporting.class_html(tiny, replace(RUN, device=device), [])
+    assert ("not yet tested on a real one" in page) == (device == "cuda")
